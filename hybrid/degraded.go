@@ -1,0 +1,116 @@
+package hybrid
+
+import (
+	"math"
+	"sync"
+	"time"
+
+	"github.com/resilient-go/limiter/local"
+)
+
+// quotaShape is the fair part of one instance in an outage.
+type quotaShape struct {
+	perSecond float64
+	burst     int64
+	part      float64 // of the level of the root
+}
+
+func newQuotaShape(c config, u units) quotaShape {
+	part := c.headroom / float64(c.instances)
+	return quotaShape{
+		perSecond: part * u.rate.PerSecond(),
+		burst:     max(1, int64(math.Floor(part*float64(u.burst)))),
+		part:      part,
+	}
+}
+
+// A fallback is the degraded bucket of a key, or of all keys without a place in
+// the table that fall together. It is made at the first need and then kept: an
+// outage that comes and goes finds it as it was.
+type fallback struct {
+	limiter *Limiter // for Retire only
+
+	mu    sync.Mutex // guards what follows; taken under an entry's lock
+	quota *local.Quota
+	fresh bool // Redis has answered since the quota was last used
+}
+
+// heard notes that Redis answered: the next outage starts at its level.
+func (f *fallback) heard() {
+	f.mu.Lock()
+	f.fresh = true
+	f.mu.Unlock()
+}
+
+// at returns the quota, made or brought to the level of the root. mu is held.
+func (f *fallback) at(l *Limiter, level float64, now int64) *local.Quota {
+	switch {
+	case f.quota == nil:
+		f.quota = local.NewQuota(l.quota.perSecond, l.quota.burst, l.quota.part*level, now)
+	case f.fresh:
+		f.quota.Lower(l.quota.part*level, now)
+	}
+	f.fresh = false
+	return f.quota
+}
+
+// full reports whether forgetting the quota would give nothing away.
+func (f *fallback) full(now int64) bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.quota == nil || f.quota.Full(now)
+}
+
+// turn is how long n tokens take.
+func (f *fallback) turn(l *Limiter, n, now int64) time.Duration {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.quota == nil || l.cfg.policy != Share {
+		return 0
+	}
+	return f.quota.RetryAfter(n, now)
+}
+
+// refusedFor is how long a FailClosed limiter tells callers to stay away: about
+// as long as it takes to notice that Redis is back.
+const refusedFor = time.Second
+
+// degrade decides a request by the outage policy. What is held on lease was
+// tried before. mu is held.
+func (l *Limiter) degrade(e *entry, n, now int64) Result {
+	switch l.cfg.policy {
+	case FailOpen:
+		return l.allow(SourceDegraded, l.units.burst)
+	case FailClosed:
+		return l.refuse(SourceDegraded, 0, refusedFor)
+	default:
+	}
+	f := e.fallback
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	q := f.at(l, e.bound(l, now)/local.Unit, now)
+	if q.Take(n, now) {
+		return l.allow(SourceDegraded, q.Tokens(now))
+	}
+	return l.refuse(SourceDegraded, q.Tokens(now), q.RetryAfter(n, now))
+}
+
+// degradeQueue moves the queue of a key through the outage policy. mu is held.
+func (l *Limiter) degradeQueue(e *entry, now int64) {
+	for len(e.queue) > 0 {
+		w := e.queue[0]
+		if e.lease.TakeLate(now, w.n) { // it was paid for
+			e.leased.Add(1)
+			e.queue = e.queue[1:]
+			l.decide(e, w, l.allow(SourceLease, e.lease.Balance(now)))
+			continue
+		}
+		res := l.degrade(e, w.n, now)
+		if w.patient && !res.Allowed {
+			l.block(e, SourceDegraded, res.RetryAfter, now)
+			return
+		}
+		e.queue = e.queue[1:]
+		l.decide(e, w, res)
+	}
+}

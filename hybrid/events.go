@@ -1,0 +1,238 @@
+package hybrid
+
+import (
+	"context"
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/resilient-go/limiter/breaker"
+	"github.com/resilient-go/limiter/remote"
+)
+
+// An Event is a rare thing that an operator wants to know of: [Degraded],
+// [Recovered], [BreakerChanged] or [Misconfigured]. Frequent things are counted
+// in [Stats].
+type Event interface {
+	// When is the time of the event.
+	When() time.Time
+	attrs() (slog.Level, string, []slog.Attr)
+}
+
+// Degraded: requests are decided by the outage policy from now on.
+type Degraded struct {
+	At    time.Time
+	Class string // why, in one word: "timeout", "connection", "forbidden", …
+	Err   error
+	// Instances is the number of instances that the limit is divided by.
+	Instances int
+	// InstancesAssumed: nobody said how many instances there are.
+	InstancesAssumed bool
+}
+
+// Recovered: Redis decides again.
+type Recovered struct {
+	At       time.Time
+	Duration time.Duration // of the degraded time
+	Allowed  uint64        // requests that were admitted meanwhile by the outage policy
+	Refused  uint64
+}
+
+// BreakerChanged: the circuit breaker went from one state to another: "closed",
+// "open", "half-open".
+type BreakerChanged struct {
+	At       time.Time
+	From, To string
+	Err      error // what opened it
+}
+
+// Misconfigured: Redis answers, but not to us, and waiting will not help: a
+// wrong password, a missing permission, a key that holds something else. Told
+// once a minute at most, and again after an outage.
+type Misconfigured struct {
+	At    time.Time
+	Class string
+	Err   error
+}
+
+// When implements [Event].
+func (e Degraded) When() time.Time { return e.At }
+
+// When implements [Event].
+func (e Recovered) When() time.Time { return e.At }
+
+// When implements [Event].
+func (e BreakerChanged) When() time.Time { return e.At }
+
+// When implements [Event].
+func (e Misconfigured) When() time.Time { return e.At }
+
+func (e Degraded) attrs() (slog.Level, string, []slog.Attr) {
+	return slog.LevelWarn, "rate limiter degraded", []slog.Attr{
+		slog.String("class", e.Class), errorAttr(e.Err),
+		slog.Int("instances", e.Instances), slog.Bool("instances_assumed", e.InstancesAssumed),
+	}
+}
+
+func (e Recovered) attrs() (slog.Level, string, []slog.Attr) {
+	return slog.LevelInfo, "rate limiter recovered", []slog.Attr{
+		slog.Duration("duration", e.Duration), slog.Uint64("allowed", e.Allowed), slog.Uint64("refused", e.Refused),
+	}
+}
+
+func (e BreakerChanged) attrs() (slog.Level, string, []slog.Attr) {
+	return slog.LevelDebug, "rate limiter breaker changed", []slog.Attr{
+		slog.String("from", e.From), slog.String("to", e.To), errorAttr(e.Err),
+	}
+}
+
+func (e Misconfigured) attrs() (slog.Level, string, []slog.Attr) {
+	return slog.LevelError, "rate limiter misconfigured", []slog.Attr{
+		slog.String("class", e.Class), errorAttr(e.Err),
+	}
+}
+
+func errorAttr(err error) slog.Attr {
+	if err == nil {
+		return slog.String("error", "")
+	}
+	return slog.String("error", err.Error())
+}
+
+// eventQueue delivers events to the user in order, on a goroutine that lives
+// only while there are any.
+type eventQueue struct {
+	handle func(Event) // nil: nobody listens
+	log    *slog.Logger
+
+	mu      sync.Mutex // guards what follows; never held while handle runs
+	waiting []Event
+	running bool
+	dropped uint64
+	panics  uint64
+	idle    chan struct{} // closed when the goroutine ends
+}
+
+// eventsWaiting is how many events may wait for a slow handler.
+const eventsWaiting = 64
+
+// push never blocks. When the queue is full the newest event is dropped, so
+// that what is delivered has no hole in the middle of an old story.
+func (q *eventQueue) push(e Event) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if len(q.waiting) == eventsWaiting {
+		q.dropped++
+		return
+	}
+	q.waiting = append(q.waiting, e)
+	if !q.running {
+		q.running = true
+		q.idle = make(chan struct{})
+		go q.run(q.idle)
+	}
+}
+
+func (q *eventQueue) run(idle chan struct{}) {
+	defer close(idle)
+	for {
+		q.mu.Lock()
+		if len(q.waiting) == 0 {
+			q.running = false
+			q.mu.Unlock()
+			return
+		}
+		e := q.waiting[0]
+		q.waiting = q.waiting[1:]
+		q.mu.Unlock()
+		q.deliver(e)
+	}
+}
+
+func (q *eventQueue) deliver(e Event) {
+	defer func() {
+		if p := recover(); p != nil {
+			q.mu.Lock()
+			q.panics++
+			q.mu.Unlock()
+		}
+	}()
+	level, text, attrs := e.attrs()
+	q.log.LogAttrs(context.Background(), level, text, attrs...)
+	if q.handle != nil {
+		q.handle(e)
+	}
+}
+
+// wait lets the events pushed so far reach the handler, at most for d: a
+// handler that hangs belongs to the user.
+func (q *eventQueue) wait(d time.Duration) {
+	q.mu.Lock()
+	idle, running := q.idle, q.running
+	q.mu.Unlock()
+	if !running {
+		return
+	}
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-idle:
+	case <-t.C:
+	}
+}
+
+// A reminder keeps the report of a lasting fault from being repeated.
+type reminder struct {
+	mu    sync.Mutex // guards what follows
+	class remote.Class
+	at    time.Time
+}
+
+const remindAfter = time.Minute
+
+// due reports whether the class is to be reported now.
+func (r *reminder) due(class remote.Class, now time.Time) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.class == class && now.Sub(r.at) < remindAfter {
+		return false
+	}
+	r.class, r.at = class, now
+	return true
+}
+
+func (r *reminder) clear() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.class = remote.None
+}
+
+func (l *Limiter) reportMisconfigured(class remote.Class, err error) {
+	if now := time.Now(); l.misconfigured.due(class, now) {
+		l.events.push(Misconfigured{At: now, Class: class.String(), Err: err})
+	}
+}
+
+// breakerChanged turns a change of the breaker into events. The breaker calls
+// it in order and under no lock.
+func (l *Limiter) breakerChanged(c breaker.Change) {
+	l.events.push(BreakerChanged{At: c.At, From: c.From.String(), To: c.To.String(), Err: c.Err})
+	switch {
+	case c.From == breaker.Closed && c.To == breaker.Open:
+		allowed, refused := l.counts.degraded()
+		l.outage.begin(c.At, allowed, refused)
+		class := classOf(c.Err)
+		if class.Misconfigured() {
+			l.reportMisconfigured(class, c.Err)
+		}
+		l.events.push(Degraded{
+			At: c.At, Class: class.String(), Err: c.Err,
+			Instances: l.cfg.instances, InstancesAssumed: !l.cfg.instancesSet && l.cfg.policy == Share,
+		})
+	case c.To == breaker.Closed:
+		allowed, refused := l.counts.degraded()
+		r := l.outage.end(c.At, allowed, refused)
+		l.misconfigured.clear()
+		l.events.push(r)
+	}
+}

@@ -1,0 +1,160 @@
+package hybrid
+
+import (
+	"crypto/rand"
+	"errors"
+	"log/slog"
+	"sync/atomic"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/resilient-go/limiter/breaker"
+	"github.com/resilient-go/limiter/local"
+	"github.com/resilient-go/limiter/remote"
+)
+
+// A Limiter keeps one limit for any number of keys across all instances that
+// use the same Redis and name. It may be used by many goroutines at once; end
+// it with [Limiter.Close].
+type Limiter struct {
+	cfg     config
+	limit   Limit
+	units   units
+	largest int64 // the largest request that can ever pass
+	quota   quotaShape
+
+	redis   *remote.Client
+	breaker *breaker.Breaker
+	keys    *local.Table[*entry]
+	spill   [64]fallback // in an outage, for keys that are not in the table
+	epoch   time.Time    // instants count from here, on the monotonic clock
+	seq     atomic.Uint64
+	rtt     atomic.Int64 // of late, in nanoseconds
+	suspect atomic.Pointer[string]
+
+	counts        counts
+	outage        outage
+	events        eventQueue
+	misconfigured reminder
+	sweeper       sweeper
+
+	closed   atomic.Bool
+	ended    chan struct{} // closed when Close has done its work
+	endErr   error         // valid then
+	flights  tally         // messages under way
+	stranded atomic.Int64  // tokens that could not be given back
+}
+
+// New returns a limiter on rdb: a single server, Sentinel or Cluster client. A
+// Ring is accepted, but its view of its shards can change under a bucket.
+//
+// New does no I/O and works while Redis is down. All limiters of one name on one
+// Redis share their buckets, whatever process they live in. The client remains
+// the caller's: the limiter never closes it, and its options decide nothing
+// about how long a decision may take. See [RedisOptions] for good ones.
+//
+// The error is a [*ConfigError].
+func New(rdb redis.UniversalClient, limit Limit, options ...Option) (*Limiter, error) {
+	if isNil(rdb) {
+		return nil, &ConfigError{Field: "New", Reason: "the Redis client is nil"}
+	}
+	u, err := limit.units()
+	if err != nil {
+		return nil, err
+	}
+	c := newConfig(options)
+	if err := c.validate(u.burst); err != nil {
+		return nil, err
+	}
+	if c.name == "" {
+		c.name = limit.String()
+	}
+	l := &Limiter{
+		cfg: c, limit: limit, units: u,
+		largest: int64(c.share*float64(u.burst) + 1e-9),
+		quota:   newQuotaShape(c, u),
+		keys:    local.NewTable[*entry](c.maxKeys),
+		epoch:   time.Now(),
+		events:  eventQueue{handle: c.events, log: c.log.With(slog.String("limiter", c.name))},
+		ended:   make(chan struct{}),
+	}
+	l.breaker = breaker.New(breaker.Config{
+		Judge:     judge,
+		Probe:     l.probe,
+		SlowAfter: c.timeout * 3 / 4,
+		Patience:  c.timeout * 9 / 5,
+		Notify:    l.breakerChanged,
+	})
+	l.redis = remote.New(rdb, remote.Config{
+		Holder:  rand.Text()[:16],
+		Timeout: c.timeout,
+		Guard:   l.breaker.Do,
+		Observe: func(_ string, _ time.Duration, class remote.Class) { l.counts.calls[class].Add(1) },
+	})
+	if c.policy == Share && !c.instancesSet {
+		l.events.log.Warn("rate limiter assumes one instance: in an outage each instance would use the whole limit; say how many there are with WithExpectedInstances")
+	}
+	return l, nil
+}
+
+// Name is the limiter's name, see [WithName].
+func (l *Limiter) Name() string { return l.cfg.name }
+
+// Limit is the limit in force.
+func (l *Limiter) Limit() Limit { return l.limit }
+
+// now is the instant of the moment: nanoseconds since the limiter was made.
+func (l *Limiter) now() int64 { return int64(time.Since(l.epoch)) }
+
+// isNil sees through a nil pointer in the interface.
+func isNil(rdb redis.UniversalClient) bool {
+	switch c := rdb.(type) {
+	case nil:
+		return true
+	case *redis.Client:
+		return c == nil
+	case *redis.ClusterClient:
+		return c == nil
+	case *redis.Ring:
+		return c == nil
+	default:
+		return false
+	}
+}
+
+// judge tells the breaker what an outcome says about Redis: a denial or a fault
+// of one key is an answer like any other.
+func judge(err error) breaker.Verdict {
+	switch class := classOf(err); {
+	case class == remote.None, class.KeyOnly():
+		return breaker.Healthy
+	case class == remote.Timeout:
+		return breaker.Hung
+	case class.Misconfigured() && class != remote.Protocol:
+		return breaker.Fatal
+	default:
+		return breaker.Failed
+	}
+}
+
+// errTimeout: the answer did not come while its caller waited.
+var errTimeout = errors.New("hybrid: no answer within the remote time-out")
+
+// isOutage tells a fault of Redis from the caller's own errors.
+func isOutage(err error) bool {
+	var fault *remote.Error
+	return errors.As(err, &fault) || errors.Is(err, breaker.ErrOpen) || errors.Is(err, errTimeout)
+}
+
+func classOf(err error) remote.Class { return remote.ClassOf(err) }
+
+// probe makes one real call for a key that suffered.
+func (l *Limiter) probe() error {
+	key := l.suspect.Load()
+	if key == nil {
+		k := remote.Key(l.cfg.name, "probe")
+		key = &k
+	}
+	return l.redis.Probe(&remote.Message{Key: *key, Limit: l.units.remote()})
+}

@@ -1,0 +1,180 @@
+package hybrid
+
+import (
+	"fmt"
+	"log/slog"
+	"math"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/resilient-go/limiter/remote"
+)
+
+// An Option changes a default of [New].
+type Option func(*config)
+
+// An OutagePolicy says what happens to requests while Redis cannot be asked.
+type OutagePolicy uint8
+
+const (
+	// Share admits this instance's fair part of the limit: headroom·rate/N and
+	// headroom·burst/N, at least 1, for N instances. The default.
+	Share OutagePolicy = iota
+	// FailOpen admits everything.
+	FailOpen
+	// FailClosed refuses everything.
+	FailClosed
+)
+
+// Defaults of the options.
+const (
+	DefaultLocalShare        = 1.0
+	DefaultLeaseHorizon      = 200 * time.Millisecond
+	DefaultRemoteTimeout     = 50 * time.Millisecond
+	DefaultExpectedInstances = 1
+	DefaultHeadroom          = 1.0
+	DefaultMaxKeys           = 100_000
+)
+
+type config struct {
+	name      string
+	share     float64
+	horizon   time.Duration
+	timeout   time.Duration
+	instances int
+	headroom  float64
+	policy    OutagePolicy
+	maxKeys   int
+	events    func(Event)
+	log       *slog.Logger
+
+	instancesSet, headroomSet bool
+}
+
+// WithName names the limiter in keys, metrics and logs. Limiters of one name
+// share their buckets, so give one name to one limit. Default: the text of the
+// limit, so that different limits never share a bucket by accident.
+func WithName(name string) Option { return func(c *config) { c.name = name } }
+
+// WithLocalShare caps what this instance takes of each key at s times the rate
+// and s times the burst, 0 < s ≤ 1: a local token bucket that is asked before
+// anything else and charged when permits are granted. Requests beyond it are
+// refused here ([SourcePrefilter]). s times the burst must be at least 1.
+// Default: 1, no cap.
+func WithLocalShare(s float64) Option { return func(c *config) { c.share = s } }
+
+// WithLeaseHorizon sets for how long a lease should last the demand that is
+// seen, from 10 ms to 5 s. Longer ones ask Redis less often and strand more
+// permits when an instance dies. A key with little demand stretches it, up to
+// 5 s. A lease ends after five horizons, and after 500 ms at the earliest.
+// Default: 200 ms.
+func WithLeaseHorizon(d time.Duration) Option { return func(c *config) { c.horizon = d } }
+
+// WithRemoteTimeout bounds how long a decision may wait for Redis, whatever the
+// options of the Redis client and the context of the caller. An answer that
+// takes longer counts as a failure, one that takes three quarters of it as slow.
+// From 1 ms to less than a lease lasts. Default: 50 ms.
+func WithRemoteTimeout(d time.Duration) Option { return func(c *config) { c.timeout = d } }
+
+// WithExpectedInstances says how many instances share the limit, for their
+// fair parts in an outage. Default: 1, which lets each instance use the whole
+// limit in an outage; New logs that and the Degraded event says so.
+func WithExpectedInstances(n int) Option {
+	return func(c *config) { c.instances, c.instancesSet = n, true }
+}
+
+// WithHeadroom scales the fair part of an instance in an outage: 0.8 stays a
+// fifth below the limit. Default: 1.
+func WithHeadroom(f float64) Option {
+	return func(c *config) { c.headroom, c.headroomSet = f, true }
+}
+
+// WithOutagePolicy says what happens while Redis cannot be asked. [FailOpen]
+// and [FailClosed] contradict WithExpectedInstances and WithHeadroom, which
+// shape [Share]. Default: Share.
+func WithOutagePolicy(p OutagePolicy) Option { return func(c *config) { c.policy = p } }
+
+// WithMaxKeys bounds how many keys are remembered here. While Redis is well,
+// keys beyond the bound are decided by Redis one by one; in an outage they
+// share a fixed number of buckets. Default: 100,000.
+func WithMaxKeys(n int) Option { return func(c *config) { c.maxKeys = n } }
+
+// WithEvents has f called for each [Event], one at a time and in order, on a
+// goroutine of its own and under no lock. If f is slow, events wait in a
+// bounded queue and then are dropped and counted; if it panics, the event is
+// lost and the limiter goes on. Default: none.
+func WithEvents(f func(Event)) Option { return func(c *config) { c.events = f } }
+
+// WithLogger sets where transitions are logged; single requests never are.
+// Default: [slog.Default].
+func WithLogger(log *slog.Logger) Option { return func(c *config) { c.log = log } }
+
+// RedisOptions returns the options recommended for the go-redis client of a
+// limiter: one address for a single server, several for a cluster; set
+// MasterName for Sentinel. Use them with [redis.NewUniversalClient].
+func RedisOptions(addrs ...string) *redis.UniversalOptions {
+	return remote.Options(DefaultRemoteTimeout, addrs...)
+}
+
+const (
+	shortestHorizon = 10 * time.Millisecond
+	longestHorizon  = 5 * time.Second
+	shortestLease   = 500 * time.Millisecond
+	horizonsOfLease = 5
+)
+
+// leaseFor is how long a lease of a horizon lasts.
+func leaseFor(horizon time.Duration) time.Duration {
+	return max(shortestLease, horizonsOfLease*horizon)
+}
+
+func newConfig(options []Option) config {
+	c := config{
+		share:     DefaultLocalShare,
+		horizon:   DefaultLeaseHorizon,
+		timeout:   DefaultRemoteTimeout,
+		instances: DefaultExpectedInstances,
+		headroom:  DefaultHeadroom,
+		maxKeys:   DefaultMaxKeys,
+	}
+	for _, o := range options {
+		o(&c)
+	}
+	if c.log == nil {
+		c.log = slog.Default()
+	}
+	return c
+}
+
+// validate checks everything that New was given besides the limit itself.
+func (c *config) validate(burst int64) error {
+	bad := func(field, format string, args ...any) error {
+		return &ConfigError{Field: field, Reason: fmt.Sprintf(format, args...)}
+	}
+	switch {
+	case !(c.share > 0 && c.share <= 1):
+		return bad("WithLocalShare", "must be above 0 and at most 1, not %v", c.share)
+	case c.share*float64(burst) < 1:
+		return bad("WithLocalShare", "%v of a burst of %d is less than one request", c.share, burst)
+	case c.horizon < shortestHorizon || c.horizon > longestHorizon:
+		return bad("WithLeaseHorizon", "must be from %v to %v, not %v", shortestHorizon, longestHorizon, c.horizon)
+	case c.timeout < time.Millisecond:
+		return bad("WithRemoteTimeout", "must be at least 1ms, not %v", c.timeout)
+	case c.timeout >= leaseFor(c.horizon)/2:
+		return bad("WithRemoteTimeout", "%v contradicts a lease of %v: it must be less than half of it", c.timeout, leaseFor(c.horizon))
+	case c.instances < 1:
+		return bad("WithExpectedInstances", "must be at least 1, not %d", c.instances)
+	case !(c.headroom > 0) || math.IsInf(c.headroom, 0):
+		return bad("WithHeadroom", "must be positive and finite, not %v", c.headroom)
+	case c.policy > FailClosed:
+		return bad("WithOutagePolicy", "unknown policy %d", c.policy)
+	case c.policy != Share && c.instancesSet:
+		return bad("WithExpectedInstances", "contradicts WithOutagePolicy: it shapes the Share policy only")
+	case c.policy != Share && c.headroomSet:
+		return bad("WithHeadroom", "contradicts WithOutagePolicy: it shapes the Share policy only")
+	case c.maxKeys < 1:
+		return bad("WithMaxKeys", "must be at least 1, not %d", c.maxKeys)
+	}
+	return nil
+}

@@ -1,0 +1,175 @@
+package hybrid
+
+import (
+	"context"
+	"math"
+	"time"
+
+	"github.com/resilient-go/limiter/local"
+)
+
+// A waiter is a caller who waits for a decision.
+type waiter struct {
+	n        int64
+	patient  bool  // Wait: stays until it is served
+	deadline int64 // instant by which a patient one must be served; 0: none
+	gone     bool  // decided, or nobody listens any more
+	boarded  bool  // it has been sent before
+	done     chan verdict
+}
+
+type verdict struct {
+	res Result
+	err error
+}
+
+// Wait waits for one token of a key. See [Limiter.WaitN].
+func (l *Limiter) Wait(ctx context.Context, key string) (Result, error) {
+	return l.WaitN(ctx, key, 1)
+}
+
+// WaitN waits until n tokens of a key can be had. Those who wait on one instance
+// are served in order of arrival, and no Take of this instance overtakes them.
+// WaitN ends with the permit, with the context's error, or with [ErrClosed]. If
+// it is known that the permit comes after the context's deadline, it ends at
+// once with [ErrWouldExceedDeadline]. A wait that ends without a permit costs
+// nothing unless Redis was being asked at that moment.
+//
+// In an outage the wait is served by the outage policy; with [FailClosed] it
+// lasts until Redis is back.
+func (l *Limiter) WaitN(ctx context.Context, key string, n int) (Result, error) {
+	r := Request{Key: key, N: n}
+	if n == 0 {
+		return l.Peek(ctx, key)
+	}
+	if err := l.check(r); err != nil {
+		return Result{}, err
+	}
+	return l.ask(ctx, r, true)
+}
+
+// decide gives a waiter its result. mu is held.
+func (l *Limiter) decide(e *entry, w *waiter, res Result) {
+	switch res.Source {
+	case SourceLease: // counted by the entry
+	case SourcePrefilter, SourceDenied:
+		e.note(w.n)
+		fallthrough
+	default:
+		l.counts.count(res)
+	}
+	l.finish(e, w, verdict{res: res})
+}
+
+// finish ends a wait: the channel has room for the one verdict.
+func (l *Limiter) finish(e *entry, w *waiter, v verdict) {
+	l.forget(e, w)
+	w.done <- v
+}
+
+// forget takes a waiter out of the count of those who hold others back.
+func (l *Limiter) forget(e *entry, w *waiter) {
+	w.gone = true
+	if w.patient {
+		if e.queued--; e.queued == 0 {
+			e.lease.Shut(false)
+		}
+	}
+}
+
+// leave is called by a waiter whose time is over: with the error of its context,
+// or with none when Redis took too long.
+func (l *Limiter) leave(e *entry, w *waiter, cause error) (Result, error) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	select {
+	case v := <-w.done: // decided in the same moment
+		return v.res, v.err
+	default:
+	}
+	l.forget(e, w)
+	now := l.now()
+	for i, other := range e.queue {
+		if other == w {
+			e.queue = append(e.queue[:i:i], e.queue[i+1:]...)
+			if e.flight == nil {
+				l.pump(e, now) // the next one may need less
+			}
+			break
+		}
+	}
+	if cause != nil {
+		return Result{}, cause
+	}
+	res := l.degrade(e, w.n, now)
+	l.counts.count(res)
+	return res, nil
+}
+
+// block stops the queue at its head, a patient one, until a timer rings after
+// wake. Those behind it who do not wait are refused, and so are those who
+// would wait in vain. mu is held.
+func (l *Limiter) block(e *entry, src Source, wake time.Duration, now int64) {
+	kept := e.queue[:0:0]
+	for _, w := range e.queue {
+		turn := l.turn(e, kept, w.n, now)
+		switch {
+		case !w.patient:
+			l.decide(e, w, l.refuse(src, 0, max(wake, turn)))
+		case w.deadline != 0 && now+int64(turn) > w.deadline:
+			l.finish(e, w, verdict{err: ErrWouldExceedDeadline})
+		default:
+			kept = append(kept, w)
+		}
+	}
+	head := e.queue[0]
+	e.queue = kept
+	if len(kept) == 0 {
+		return
+	}
+	if kept[0] != head {
+		l.pump(e, now) // the next one may need less
+		return
+	}
+	l.wake(e, wake)
+}
+
+// turn is the least time until n tokens can be had behind those in the queue.
+func (l *Limiter) turn(e *entry, ahead []*waiter, n, now int64) time.Duration {
+	for _, w := range ahead {
+		n += w.n
+	}
+	if !l.breaker.Closed() {
+		return e.fallback.turn(l, n, now)
+	}
+	var d float64
+	if e.root.known {
+		d = (float64(n)*local.Unit - e.bound(l, now)) / l.units.rate.PerSecond() * 1000 // ns
+	}
+	if e.share != nil && e.share.Level() < n {
+		d = math.Max(d, float64(e.share.RetryAfter(n)))
+	}
+	return time.Duration(math.Min(math.Max(0, d), math.MaxInt64/4))
+}
+
+// wakeAfter is when a patient one asks again: when the tokens are due, or, if
+// leases leave no room for them, when their holders may have returned some.
+func (l *Limiter) wakeAfter(e *entry, n, now int64) time.Duration {
+	due := l.units.rate.TimeFor(n*local.Unit-e.root.tokens) - time.Duration(now-e.root.told)
+	return max(1, min(l.retryAfter(e, n, now), max(due, time.Duration(e.root.until-now))))
+}
+
+// wake sets the key's one timer.
+func (l *Limiter) wake(e *entry, after time.Duration) {
+	if e.timer != nil {
+		e.timer.Reset(after)
+		return
+	}
+	e.timer = time.AfterFunc(after, func() {
+		e.mu.Lock()
+		defer e.mu.Unlock()
+		if e.flight == nil && !l.closed.Load() {
+			l.pump(e, l.now())
+		}
+	})
+}

@@ -1,0 +1,68 @@
+package hybrid
+
+import "time"
+
+// A Request asks for N tokens of a key.
+type Request struct {
+	// Key is whose bucket: a user, an address, a route, a tenant. Any non-empty
+	// string; one longer than 256 bytes is stored by its hash.
+	Key string
+	// N is how many tokens. 0 only looks, as [Limiter.Peek] does.
+	N int
+}
+
+// A Result is a decision.
+type Result struct {
+	// Allowed reports whether the request was admitted.
+	Allowed bool
+	// Source says who decided.
+	Source Source
+	// Limit is the limit that was applied.
+	Limit Limit
+	// Remaining is how many tokens are left for the key, as far as is known here:
+	// exact when Redis decided, else what this instance holds plus what Redis last
+	// told. Always within [0, Burst].
+	Remaining int
+	// RetryAfter is how long to wait before the same request can pass, if nobody
+	// else asks meanwhile. 0 if allowed, positive if not.
+	RetryAfter time.Duration
+	// ResetAfter is how long until the bucket is full, if nobody asks.
+	ResetAfter time.Duration
+}
+
+// A Source says who made a decision.
+type Source uint8
+
+// The sources, in the order in which they are asked.
+const (
+	// SourcePrefilter: the local share of this instance is used up (refusals only).
+	SourcePrefilter Source = iota + 1
+	// SourceLease: a permit that this instance holds on lease (admissions only).
+	SourceLease
+	// SourceDenied: Redis said no a moment ago, and when to ask again (refusals only).
+	SourceDenied
+	// SourceRedis: Redis, asked for this request.
+	SourceRedis
+	// SourceDegraded: Redis is slow, down or wrong; decided by the outage policy.
+	SourceDegraded
+
+	sources = int(SourceDegraded) + 1
+)
+
+// String is the source in one word, fit for a metric label.
+func (s Source) String() string {
+	switch s {
+	case SourcePrefilter:
+		return "prefilter"
+	case SourceLease:
+		return "lease"
+	case SourceDenied:
+		return "denied"
+	case SourceRedis:
+		return "redis"
+	case SourceDegraded:
+		return "degraded"
+	default:
+		return "none"
+	}
+}

@@ -1,0 +1,142 @@
+package hybrid
+
+import (
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/resilient-go/limiter/remote"
+)
+
+// Stats are counters since the limiter was made, and what it is like now.
+type Stats struct {
+	// Allowed and Refused count decisions by source.
+	Allowed, Refused map[Source]uint64
+
+	// RedisCalls counts script calls that were sent, by class of their outcome:
+	// "none" is success.
+	RedisCalls map[string]uint64
+	// Scripts is how often the body of a script was sent, because a server did not
+	// know it.
+	Scripts uint64
+
+	// Grants counts leases granted or renewed with tokens; the rest are tokens:
+	// granted on lease, given back, and ended unspent.
+	Grants, TokensGranted, TokensReturned, TokensExpired uint64
+	// TokensLost were charged at Redis, or may have been, for callers who did not
+	// get them: the answer was lost or they had left.
+	TokensLost uint64
+
+	// Degraded reports whether the outage policy decides now, DegradedFor for how
+	// long in all.
+	Degraded    bool
+	DegradedFor time.Duration
+	// Breaker is "closed", "open" or "half-open".
+	Breaker string
+	// Instances is the number that the limit is divided by in an outage;
+	// InstancesAssumed: nobody said so.
+	Instances        int
+	InstancesAssumed bool
+
+	// Keys are remembered now, Evicted were forgotten for others, Untracked
+	// requests found no room.
+	Keys               int
+	Evicted, Untracked uint64
+	// Waiting callers of Wait.
+	Waiting int64
+
+	// EventsDropped did not fit the queue, EventPanics were lost by the handler.
+	EventsDropped, EventPanics uint64
+}
+
+// counts are the counters behind Stats, but for the permits spent from leases,
+// which each key counts for itself.
+type counts struct {
+	allowed, refused [sources]atomic.Uint64
+	calls            [remote.Classes]atomic.Uint64
+	grants           atomic.Uint64
+	granted          atomic.Uint64
+	returned         atomic.Uint64
+	expired          atomic.Uint64
+	lost             atomic.Uint64
+	untracked        atomic.Uint64
+	leasedByEvicted  atomic.Uint64
+	waiting          atomic.Int64
+}
+
+func (c *counts) count(r Result) {
+	if r.Allowed {
+		c.allowed[r.Source].Add(1)
+	} else {
+		c.refused[r.Source].Add(1)
+	}
+}
+
+// degraded is how many requests the outage policy has decided.
+func (c *counts) degraded() (allowed, refused uint64) {
+	return c.allowed[SourceDegraded].Load(), c.refused[SourceDegraded].Load()
+}
+
+// outage keeps the length of degraded times.
+type outage struct {
+	mu               sync.Mutex // guards what follows
+	since            time.Time  // zero while there is none
+	total            time.Duration
+	allowed, refused uint64 // counters when it began
+}
+
+func (o *outage) begin(at time.Time, allowed, refused uint64) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.since, o.allowed, o.refused = at, allowed, refused
+}
+
+func (o *outage) end(at time.Time, allowed, refused uint64) Recovered {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	r := Recovered{At: at, Duration: at.Sub(o.since), Allowed: allowed - o.allowed, Refused: refused - o.refused}
+	o.total += r.Duration
+	o.since = time.Time{}
+	return r
+}
+
+func (o *outage) state() (degraded bool, total time.Duration) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.since.IsZero() {
+		return false, o.total
+	}
+	return true, o.total + time.Since(o.since)
+}
+
+// Stats returns the counters. It visits every key, so ask for it every few
+// seconds and not on each request.
+func (l *Limiter) Stats() Stats {
+	c := &l.counts
+	leased := c.leasedByEvicted.Load()
+	l.keys.All(func(e *entry) { leased += e.leased.Load() })
+	s := Stats{
+		Allowed: map[Source]uint64{}, Refused: map[Source]uint64{}, RedisCalls: map[string]uint64{},
+		Scripts: l.redis.Bodies(),
+		Grants:  c.grants.Load(), TokensGranted: c.granted.Load(), TokensReturned: c.returned.Load(),
+		TokensExpired: c.expired.Load(), TokensLost: c.lost.Load(),
+		Breaker: l.breaker.State().String(), Instances: l.cfg.instances, InstancesAssumed: !l.cfg.instancesSet,
+		Keys: l.keys.Len(), Evicted: l.keys.Evicted(), Untracked: c.untracked.Load(),
+		Waiting: c.waiting.Load(),
+	}
+	for src := SourcePrefilter; int(src) < sources; src++ {
+		s.Allowed[src] = c.allowed[src].Load()
+		s.Refused[src] = c.refused[src].Load()
+	}
+	s.Allowed[SourceLease] += leased
+	for i := range c.calls {
+		if n := c.calls[i].Load(); n > 0 {
+			s.RedisCalls[remote.Class(i).String()] = n
+		}
+	}
+	s.Degraded, s.DegradedFor = l.outage.state()
+	l.events.mu.Lock()
+	s.EventsDropped, s.EventPanics = l.events.dropped, l.events.panics
+	l.events.mu.Unlock()
+	return s
+}

@@ -1,0 +1,58 @@
+package local
+
+import (
+	"math"
+	"time"
+)
+
+// HalfLife is how fast past demand is forgotten.
+const HalfLife = 250 * time.Millisecond
+
+// Demand estimates what is asked of a key: an exponentially weighted average of
+// tokens and calls per second. The zero Demand has seen nothing.
+type Demand struct {
+	tokens, calls float64 // per second
+	at            int64
+	started       bool
+}
+
+// Add notes what was asked between the last Add and now.
+func (d *Demand) Add(now, tokens, calls int64) {
+	dt := float64(now-d.at) / 1e9
+	if !d.started || dt < 0 {
+		d.started, d.at, dt = true, now, 0
+	}
+	d.at = now
+	// An impulse adds n·λ and the average decays at λ, so that a steady rate
+	// converges on itself, however the notes are spaced.
+	const lambda = math.Ln2 / (float64(HalfLife) / 1e9)
+	decay := math.Exp(-lambda * dt)
+	weight := lambda
+	if dt > 0 {
+		weight = (1 - decay) / dt // the impulses were spread over dt
+	}
+	d.tokens = d.tokens*decay + float64(tokens)*weight
+	d.calls = d.calls*decay + float64(calls)*weight
+}
+
+// PerSecond is the demand in tokens per second.
+func (d *Demand) PerSecond() float64 { return d.tokens }
+
+// Size is the average size of a call in tokens, at least 1.
+func (d *Demand) Size() float64 {
+	if d.calls <= 0 {
+		return 1
+	}
+	return math.Max(1, d.tokens/d.calls)
+}
+
+// Horizon stretches a horizon until the demand within it covers that many
+// calls, up to a longest one: a key with little demand would otherwise never
+// save a call.
+func (d *Demand) Horizon(base, longest time.Duration, calls float64) time.Duration {
+	if d.calls <= 0 {
+		return base
+	}
+	stretched := time.Duration(math.Min(calls/d.calls*1e9, float64(longest)))
+	return max(base, stretched)
+}

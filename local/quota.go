@@ -1,0 +1,72 @@
+package local
+
+import (
+	"math"
+	"time"
+
+	"golang.org/x/time/rate"
+)
+
+// A Quota is what an instance admits of a key while Redis is gone: its fair
+// part of the limit, on golang.org/x/time/rate.
+//
+// A quota outlives the outage it was made for: it is never made anew for the
+// same key, so that a connection that comes and goes opens no burst.
+type Quota struct {
+	lim   *rate.Limiter
+	burst int64
+	last  int64 // x/time/rate mints tokens when its clock goes back
+}
+
+// epoch turns an instant into the time.Time that x/time/rate wants.
+var epoch = time.Unix(0, 0)
+
+// NewQuota returns a bucket of perSecond tokens per second and a burst of at
+// least 1, which holds level tokens at now.
+func NewQuota(perSecond float64, burst int64, level float64, now int64) *Quota {
+	burst = max(1, burst)
+	q := &Quota{lim: rate.NewLimiter(rate.Limit(perSecond), int(burst)), burst: burst, last: now}
+	q.Lower(level, now)
+	return q
+}
+
+func (q *Quota) time(now int64) time.Time {
+	q.last = max(q.last, now)
+	return epoch.Add(time.Duration(q.last))
+}
+
+// Lower takes tokens out until no more than level whole ones are left.
+func (q *Quota) Lower(level float64, now int64) {
+	t := q.time(now)
+	if surplus := int(q.lim.TokensAt(t) - math.Floor(math.Max(0, level))); surplus > 0 {
+		q.lim.AllowN(t, surplus)
+	}
+}
+
+// Take spends n ≥ 1 tokens if there are that many.
+func (q *Quota) Take(n, now int64) bool {
+	return n >= 1 && q.lim.AllowN(q.time(now), int(n))
+}
+
+// Tokens is how many whole tokens are left at now.
+func (q *Quota) Tokens(now int64) int64 {
+	return int64(math.Max(0, q.lim.TokensAt(q.time(now))))
+}
+
+// Burst is the most that may be taken at once.
+func (q *Quota) Burst() int64 { return q.burst }
+
+// Full reports whether forgetting the quota would give nothing away.
+func (q *Quota) Full(now int64) bool { return q.Tokens(now) >= q.burst }
+
+// RetryAfter is how long n tokens take if nobody else asks: at least one
+// nanosecond. For n above the burst it is what the tokens take at this rate,
+// although they will only ever be had from Redis.
+func (q *Quota) RetryAfter(n, now int64) time.Duration {
+	missing := float64(n) - q.lim.TokensAt(q.time(now))
+	nanos := math.Ceil(missing / float64(q.lim.Limit()) * 1e9)
+	if nanos >= math.MaxInt64 {
+		return math.MaxInt64
+	}
+	return max(1, time.Duration(nanos))
+}

@@ -1,0 +1,154 @@
+-- bucket: the root token bucket of one key and the leases cut from it.
+--
+-- This text stands in front of every script of this package; the Go side joins
+-- them, because Redis has no require. It declares local functions only.
+--
+-- State, one hash per key. Tokens are micro-tokens, times are microseconds on
+-- the clock of Redis; every number is an integer below 2^53. An absent field
+-- is 0. A cold key has l, t and s (and f where a rate does not divide evenly).
+--   l       "format num den burst version": the format of the state, and the
+--           limit (num/den micro-tokens per microsecond, burst in micro-tokens)
+--   t f     tokens, and the remainder of the refill in units of 1/den
+--   s       when t was computed
+--   o p d   sums over the recorded leases: lump + burst, rate, demand
+--   x       an upper bound of the end of every lease
+--   e c     when the next sweep is due, and the cursor of a sweep under way
+--   h<id>   a lease: "seq lump rate burst end ttl demand"
+--
+-- Invariant: t + o <= burst. Refill stops at burst - o; a grant moves tokens
+-- from t to o, a return moves them back, spending and expiry lower o alone.
+
+local FORMAT = tonumber(ARGV[1]) -- of messages and state that this text understands
+local LONGEST = 30000000 -- us; a lease that ends later was granted by a stepped clock
+
+-- int writes a number in full: tostring and .. keep 14 digits.
+local function int(x)
+  return string.format('%.0f', x)
+end
+
+-- Division by way of fmod, which is exact where a / b may round up.
+local function floordiv(a, b)
+  return (a - math.fmod(a, b)) / b
+end
+
+local function ceildiv(a, b)
+  local rest = math.fmod(a, b)
+  if rest == 0 then return a / b end
+  return (a - rest) / b + 1
+end
+
+-- clock is called once, before anything else: within a script TIME advances
+-- on Redis < 7.2 and stands still later.
+local function clock()
+  local t = redis.call('TIME')
+  return tonumber(t[1]) * 1000000 + tonumber(t[2])
+end
+
+-- limit_of reads num, den, burst and version, the arguments from ARGV[i] on.
+local function limit_of(i)
+  return {
+    num = tonumber(ARGV[i]), den = tonumber(ARGV[i + 1]),
+    burst = tonumber(ARGV[i + 2]), version = tonumber(ARGV[i + 3]),
+  }
+end
+
+-- load reads the root and the lease of holder id. A missing key is a full bucket.
+local function load(limit, now, id)
+  local v = redis.call('HMGET', KEYS[1], 'l', 't', 'f', 's', 'o', 'p', 'd', 'x', 'e', 'c', 'h' .. id)
+  local b = {
+    text = v[1], format = v[1] and tonumber(string.match(v[1], '^%d+')) or FORMAT,
+    tokens = v[2] and tonumber(v[2]) or limit.burst, frac = tonumber(v[3] or 0),
+    at = v[2] and tonumber(v[4]) or now,
+    out = tonumber(v[5] or 0), rates = tonumber(v[6] or 0), demand = tonumber(v[7] or 0),
+    last_end = math.min(tonumber(v[8] or 0), now + LONGEST),
+    sweep_at = tonumber(v[9] or 0), cursor = v[10] or '0', lease_text = v[11],
+    leased = v[8] and true or false, -- the lease fields exist
+    rebuild = false,                 -- nothing of the stored hash is worth keeping
+    set = {}, gone = {},             -- fields that save writes and deletes besides the root's
+  }
+  return b
+end
+
+-- credit adds what the time from b.at to the instant t is worth, up to
+-- burst - out. Time that runs backwards (a failover to an older clock) is worth
+-- nothing, and the bucket goes on from there.
+local function credit(b, limit, t)
+  local elapsed = math.max(0, t - b.at)
+  local cap = math.max(0, limit.burst - b.out)
+  local room = cap - b.tokens
+  b.at = t
+  if room <= 0 or elapsed >= ceildiv(room * limit.den, limit.num) then
+    b.tokens = cap
+    b.frac = 0
+    return
+  end
+  local x = elapsed * limit.num + b.frac
+  b.frac = math.fmod(x, limit.den)
+  b.tokens = b.tokens + (x - b.frac) / limit.den
+end
+
+-- refill brings the root to now with the rights that are recorded: a spent
+-- token frees its room only when its holder says so. When the last lease has
+-- ended, all rights are free from that instant on and the key is cold again.
+local function refill(b, limit, now)
+  if b.leased and b.last_end <= now then
+    credit(b, limit, math.max(b.at, b.last_end))
+    b.out, b.rates, b.demand, b.last_end, b.sweep_at, b.cursor = 0, 0, 0, 0, 0, '0'
+    b.leased, b.lease_text, b.rebuild = false, false, true
+  end
+  credit(b, limit, now)
+end
+
+-- time_to_full: how long until the bucket would be full if nobody asked.
+local function time_to_full(b, limit, now)
+  local full = ceildiv((limit.burst - b.tokens) * limit.den, limit.num)
+  if b.last_end > now then
+    full = math.max(full, b.last_end - now + ceildiv(b.out * limit.den, limit.num))
+  end
+  return full
+end
+
+-- save is the only writer, and comes last: a script that fails before has
+-- changed nothing. The key outlives the time to full, so that its expiry never
+-- gives tokens away, and TTL and state are set together.
+local function save(b, limit, now)
+  local set, gone = b.set, b.gone
+  local function put(field, value)
+    if value == '0' then
+      gone[#gone + 1] = field
+    else
+      set[#set + 1] = field
+      set[#set + 1] = value
+    end
+  end
+  if b.rebuild then redis.call('UNLINK', KEYS[1]) end
+  local text = string.format('%.0f %.0f %.0f %.0f %.0f', FORMAT, limit.num, limit.den, limit.burst, limit.version)
+  if b.rebuild or b.text ~= text then put('l', text) end
+  set[#set + 1] = 't'
+  set[#set + 1] = int(b.tokens)
+  put('s', int(b.at))
+  if limit.den > 1 then put('f', int(b.frac)) end
+  if b.out == 0 and b.rates == 0 then b.last_end, b.sweep_at, b.cursor = 0, 0, '0' end
+  if b.leased or b.last_end > 0 then
+    put('o', int(b.out))
+    put('p', int(b.rates))
+    put('d', int(b.demand))
+    put('x', int(b.last_end))
+    put('e', int(b.sweep_at))
+    put('c', b.cursor)
+  end
+  redis.call('HSET', KEYS[1], unpack(set))
+  if #gone > 0 and b.text and not b.rebuild then redis.call('HDEL', KEYS[1], unpack(gone)) end
+  redis.call('PEXPIRE', KEYS[1], int(ceildiv(time_to_full(b, limit, now), 1000) + 1000))
+end
+
+-- level is the part of a reply that every script gives: format, status, tokens,
+-- rights out, time until the last lease ends, sum of rates, sum of demand.
+local function level(b, now, status)
+  return {
+    int(FORMAT), int(status), int(b.tokens), int(b.out),
+    int(math.max(0, b.last_end - now)), int(b.rates), int(b.demand),
+  }
+end
+
+local OK, NEWER, STALE = 0, 1, 2

@@ -1,0 +1,91 @@
+package remote
+
+import (
+	"strconv"
+	"time"
+
+	"github.com/resilient-go/limiter/lua"
+)
+
+// Unit is how many micro-tokens one token is. All amounts of this package are
+// micro-tokens, all rates are in micro-tokens per microsecond as a fraction, so
+// that 7 per 3 s is exactly that.
+const Unit = 1_000_000
+
+// MaxNeeds is how many runs of equal requests one message carries.
+const MaxNeeds = 32
+
+// A Limit is a rate and a burst in the units of the scripts. Every product that
+// the scripts form from it must stay below 2^53; hybrid.Limit sees to that.
+type Limit struct {
+	Num, Den int64 // micro-tokens per microsecond
+	Burst    int64 // micro-tokens
+	Version  int64
+}
+
+// A Need is a run of equal requests that wait for a decision.
+type Need struct {
+	Tokens int64 // micro-tokens each
+	Count  int64
+	Queue  bool // they queue rather than leave: nobody behind them passes first
+}
+
+// A Message states what a holder really holds of a key, what it returns and
+// what it would like. The lease recorded at the root is replaced by it.
+type Message struct {
+	Key      string // as Key gives it
+	Limit    Limit
+	Seq      uint64 // growing, per holder
+	TTL      time.Duration
+	Kept     int64
+	Returned int64
+	Spent    int64 // since the last message
+	Demand   int64 // micro-tokens per second
+	Want     int64
+	Least    int64 // the smallest lump worth having
+	Needs    []Need
+}
+
+// A Level is what the root bucket holds. Tokens may be negative: a debt.
+type Level struct {
+	Tokens  int64
+	Out     int64         // rights out on lease
+	LastEnd time.Duration // until the last lease ends at the latest
+	Rates   int64         // sum of the rates of rate leases, micro-tokens per second
+	Demand  int64         // sum of the demand of the holders, micro-tokens per second
+}
+
+// An Answer is the reply to a Message.
+type Answer struct {
+	Level
+	Seq     uint64
+	Lump    int64 // held now, of what was kept and what was granted
+	Rate    int64
+	Burst   int64
+	TTL     time.Duration // what is left of the lease; 0 if there is none
+	Granted []int64       // how many of each Need
+}
+
+// args encodes a message; the header of acquire.lua is the contract.
+func (m *Message) args(holder string) []any {
+	args := make([]any, 0, 3+17+3*len(m.Needs))
+	args = append(args,
+		num(lua.Format), holder, strconv.FormatUint(m.Seq, 10),
+		num(m.Limit.Num), num(m.Limit.Den), num(m.Limit.Burst), num(m.Limit.Version),
+		num(m.TTL.Microseconds()), num(m.Kept), "0", "0",
+		num(m.Returned), num(m.Spent), num(m.Demand), num(m.Want), num(m.Least))
+	for _, n := range m.Needs {
+		queue := "0"
+		if n.Queue {
+			queue = "1"
+		}
+		args = append(args, num(n.Tokens), num(n.Count), queue)
+	}
+	return args
+}
+
+func (l Limit) args() []any {
+	return []any{num(lua.Format), num(l.Num), num(l.Den), num(l.Burst), num(l.Version)}
+}
+
+func num(n int64) string { return strconv.FormatInt(n, 10) }

@@ -1,0 +1,118 @@
+package remote
+
+import (
+	"strconv"
+	"time"
+)
+
+// Statuses of a reply, see acquire.lua.
+const (
+	statusOK = iota
+	statusNewer
+	statusStale
+)
+
+const (
+	levelFields  = 7
+	answerFields = 12
+	maxExact     = 1 << 53 // beyond it Lua's numbers are not integers any more
+)
+
+// decodeAnswer reads the reply of acquire to a message.
+func decodeAnswer(reply any, m *Message) (Answer, error) {
+	v, err := integers(reply)
+	if err != nil {
+		return Answer{}, err
+	}
+	if err := status(v); err != nil {
+		return Answer{}, err
+	}
+	if want := answerFields + len(m.Needs); len(v) != want {
+		return Answer{}, protocol("%d values instead of %d", len(v), want)
+	}
+	a := Answer{
+		Level: level(v), Seq: uint64(v[7]), Lump: v[8], Rate: v[9], Burst: v[10],
+		TTL: time.Duration(v[11]) * time.Microsecond, Granted: v[answerFields:],
+	}
+	switch {
+	case a.Seq != m.Seq:
+		return Answer{}, protocol("the answer to message %d instead of %d", a.Seq, m.Seq)
+	case a.Lump < 0 || a.Lump > m.Kept+m.Want, a.Rate < 0, a.Burst < 0, a.TTL < 0 || a.TTL > m.TTL:
+		return Answer{}, protocol("a lease of %d for %v where %d was held and %d asked for", a.Lump, a.TTL, m.Kept, m.Want)
+	}
+	for i, g := range a.Granted {
+		if g < 0 || g > m.Needs[i].Count {
+			return Answer{}, protocol("%d requests granted of %d", g, m.Needs[i].Count)
+		}
+	}
+	return a, a.Level.check(m.Limit)
+}
+
+// decodeLevel reads the reply of peek and reset.
+func decodeLevel(reply any, limit Limit) (Level, error) {
+	v, err := integers(reply)
+	if err != nil {
+		return Level{}, err
+	}
+	if err := status(v); err != nil {
+		return Level{}, err
+	}
+	if len(v) != levelFields {
+		return Level{}, protocol("%d values instead of %d", len(v), levelFields)
+	}
+	l := level(v)
+	return l, l.check(limit)
+}
+
+func level(v []int64) Level {
+	return Level{
+		Tokens: v[2], Out: v[3], LastEnd: time.Duration(v[4]) * time.Microsecond,
+		Rates: v[5], Demand: v[6],
+	}
+}
+
+// check refuses a level that the scripts cannot produce.
+func (l Level) check(limit Limit) error {
+	if l.Tokens > limit.Burst || l.Tokens < -limit.Burst || l.Out < 0 || l.LastEnd < 0 || l.Rates < 0 || l.Demand < 0 {
+		return protocol("impossible level %+v of a burst of %d", l, limit.Burst)
+	}
+	return nil
+}
+
+func status(v []int64) error {
+	if len(v) < levelFields {
+		return protocol("%d values", len(v))
+	}
+	switch v[1] {
+	case statusOK:
+		return nil
+	case statusNewer:
+		return errNewer
+	case statusStale:
+		return errStale
+	default:
+		return protocol("unknown status %d", v[1])
+	}
+}
+
+// integers reads an array of integers as strings. Nothing else is taken: a
+// number in another form has passed through somebody's floating point.
+func integers(reply any) ([]int64, error) {
+	array, ok := reply.([]any)
+	if !ok {
+		return nil, protocol("%T instead of an array", reply)
+	}
+	v := make([]int64, len(array))
+	for i, e := range array {
+		s, ok := e.(string)
+		if !ok {
+			return nil, protocol("%T instead of a string at %d", e, i)
+		}
+		n, err := strconv.ParseInt(s, 10, 64)
+		if err != nil || n >= maxExact || n <= -maxExact {
+			return nil, protocol("%.40q instead of an integer at %d", s, i)
+		}
+		v[i] = n
+	}
+	return v, nil
+}
