@@ -24,6 +24,7 @@ func (l *Limiter) Close() error {
 		return l.endErr
 	}
 	defer close(l.ended)
+	close(l.closing)
 	l.sweeper.stop()
 	l.keys.All(func(e *entry) {
 		e.mu.Lock()
@@ -53,16 +54,12 @@ func (l *Limiter) Close() error {
 	return l.endErr
 }
 
-// dismiss sends those who wait for a key away and gives its lease back. mu is
-// held and no message is under way.
+// dismiss ends a key: those who wait leave by themselves, and what is held is
+// given back. mu is held and no message is under way.
 func (l *Limiter) dismiss(e *entry, now int64) {
 	if e.timer != nil {
 		e.timer.Stop()
 	}
-	for _, w := range e.queue {
-		l.finish(e, w, verdict{err: ErrClosed})
-	}
-	e.queue = nil
 	l.giveBack(e, now)
 }
 

@@ -40,6 +40,7 @@ type Limiter struct {
 	sweeper       sweeper
 
 	closed   atomic.Bool
+	closing  chan struct{} // closed when Close begins: those who wait leave
 	ended    chan struct{} // closed when Close has done its work
 	endErr   error         // valid then
 	flights  tally         // messages under way
@@ -77,6 +78,7 @@ func New(rdb redis.UniversalClient, limit Limit, options ...Option) (*Limiter, e
 		keys:    local.NewTable[*entry](c.maxKeys),
 		epoch:   time.Now(),
 		events:  eventQueue{handle: c.events, log: c.log.With(slog.String("limiter", c.name))},
+		closing: make(chan struct{}),
 		ended:   make(chan struct{}),
 	}
 	l.breaker = breaker.New(breaker.Config{

@@ -77,8 +77,8 @@ func (l *Limiter) forget(e *entry, w *waiter) {
 	}
 }
 
-// leave is called by a waiter whose time is over: with the error of its context,
-// or with none when Redis took too long.
+// leave is called by a waiter whose time is over: with the error that it ends
+// with, or with none when Redis took too long.
 func (l *Limiter) leave(e *entry, w *waiter, cause error) (Result, error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -92,7 +92,7 @@ func (l *Limiter) leave(e *entry, w *waiter, cause error) (Result, error) {
 	for i, other := range e.queue {
 		if other == w {
 			e.queue = append(e.queue[:i:i], e.queue[i+1:]...)
-			if e.flight == nil {
+			if e.flight == nil && !l.closed.Load() {
 				l.pump(e, now) // the next one may need less
 			}
 			break

@@ -99,6 +99,8 @@ func (l *Limiter) ask(ctx context.Context, r Request, patient bool) (Result, err
 		return l.leave(e, w, nil)
 	case <-ctx.Done():
 		return l.leave(e, w, ctx.Err())
+	case <-l.closing:
+		return l.leave(e, w, ErrClosed)
 	}
 }
 
