@@ -1,0 +1,113 @@
+// Package docs_test checks the documents: that their programs build, their links
+// lead somewhere, and the README stays short.
+package docs_test
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+// documents are all Markdown files of the repository, seen from its root.
+func documents(t *testing.T) (root string, files []string) {
+	t.Helper()
+	root, err := filepath.Abs("..")
+	if err != nil {
+		t.Fatal(err)
+	}
+	err = filepath.WalkDir(root, func(path string, d os.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		if d.IsDir() && strings.HasPrefix(d.Name(), ".") && path != root {
+			return filepath.SkipDir
+		}
+		if strings.HasSuffix(path, ".md") {
+			files = append(files, path)
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(files) < 5 {
+		t.Fatalf("only %d documents below %s", len(files), root)
+	}
+	return root, files
+}
+
+func read(t *testing.T, path string) string {
+	t.Helper()
+	text, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}
+
+var goBlock = regexp.MustCompile("(?ms)^```go\n(.*?)^```")
+
+func TestProgramsInDocumentsBuild(t *testing.T) {
+	root, files := documents(t)
+	built := 0
+	for _, file := range files {
+		for _, m := range goBlock.FindAllStringSubmatch(read(t, file), -1) {
+			if !strings.HasPrefix(m[1], "package main") {
+				continue
+			}
+			built++
+			dir := t.TempDir()
+			if err := os.WriteFile(filepath.Join(dir, "main.go"), []byte(m[1]), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			cmd := exec.Command("go", "build", "-o", os.DevNull, filepath.Join(dir, "main.go"))
+			cmd.Dir = root
+			if out, err := cmd.CombinedOutput(); err != nil {
+				t.Errorf("%s: %v\n%s", file, err, out)
+			}
+		}
+	}
+	if built == 0 {
+		t.Error("no document holds a program: the README should")
+	}
+}
+
+var link = regexp.MustCompile(`\]\(([^)\s]+)\)`)
+
+func TestLinksLeadSomewhere(t *testing.T) {
+	_, files := documents(t)
+	for _, file := range files {
+		for _, m := range link.FindAllStringSubmatch(read(t, file), -1) {
+			target, _, _ := strings.Cut(m[1], "#")
+			if target == "" || strings.Contains(target, "://") {
+				continue
+			}
+			if _, err := os.Stat(filepath.Join(filepath.Dir(file), target)); err != nil {
+				t.Errorf("%s links to %s: %v", file, m[1], err)
+			}
+		}
+	}
+}
+
+func TestReadmeIsShort(t *testing.T) {
+	if n := strings.Count(read(t, "../README.md"), "\n"); n >= 200 {
+		t.Errorf("the README has %d lines; it should stay below 200", n)
+	}
+}
+
+// Every decision is listed, so that a reader finds it.
+func TestDecisionsAreListed(t *testing.T) {
+	index := read(t, "adr/README.md")
+	files, err := filepath.Glob("adr/0*.md")
+	if err != nil || len(files) == 0 {
+		t.Fatal("no decisions", err)
+	}
+	for _, f := range files {
+		if !strings.Contains(index, filepath.Base(f)) {
+			t.Errorf("adr/README.md does not list %s", filepath.Base(f))
+		}
+	}
+}
