@@ -19,7 +19,7 @@ type Event interface {
 	attrs() (slog.Level, string, []slog.Attr)
 }
 
-// Degraded: requests are decided by the outage policy from now on.
+// Degraded says that requests are decided by the outage policy from now on.
 type Degraded struct {
 	At    time.Time
 	Class string // why, in one word: "timeout", "connection", "forbidden", …
@@ -30,7 +30,7 @@ type Degraded struct {
 	InstancesAssumed bool
 }
 
-// Recovered: Redis decides again.
+// Recovered says that Redis decides again.
 type Recovered struct {
 	At       time.Time
 	Duration time.Duration // of the degraded time
@@ -38,7 +38,7 @@ type Recovered struct {
 	Refused  uint64
 }
 
-// BreakerChanged: the circuit breaker went from one state to another: "closed",
+// BreakerChanged says that the circuit breaker went from one state to another: "closed",
 // "open", "half-open".
 type BreakerChanged struct {
 	At       time.Time
@@ -46,8 +46,8 @@ type BreakerChanged struct {
 	Err      error // what opened it
 }
 
-// Misconfigured: Redis answers, but not to us, and waiting will not help: a
-// wrong password, a missing permission, a key that holds something else. Told
+// Misconfigured says that Redis answers, but not to us, and that waiting will
+// not help: a wrong password, a missing permission, a key that holds something else. Told
 // once a minute at most, and again after an outage.
 type Misconfigured struct {
 	At    time.Time

@@ -1,0 +1,103 @@
+package arch
+
+// modulePath is the path of the root module. Nested modules lie below it, each
+// under the path of its folder.
+const modulePath = "github.com/resilient-go/limiter"
+
+// A row gives a package its floor. Imports point down only, and packages on one
+// floor do not know each other.
+type row struct {
+	// path is the package's folder. "x/..." stands for x and every package below
+	// it; each folder in x is then one unit, and units are siblings.
+	path string
+	// floor counts from 0. It has no meaning for test help.
+	floor int
+	// uses lists the repository's packages that non-test files may import. The
+	// entry "below" stands for every package on a lower floor.
+	uses []string
+	// production marks what users link into their programs.
+	production bool
+	// testHelp marks packages that exist for tests. Any test may import them.
+	testHelp bool
+	// optional marks a row whose package may be missing.
+	optional bool
+}
+
+// floors is the map of the repository. A package without a row is a fault.
+var floors = []row{
+	{path: "lua", floor: 0, production: true},
+	{path: "local", floor: 1, production: true},
+	{path: "breaker", floor: 1, production: true},
+	{path: "remote", floor: 1, uses: []string{"lua"}, production: true},
+	{path: "hybrid", floor: 2, uses: []string{"local", "remote", "breaker", "lua"}, production: true},
+	{path: "hybrid/httplimit", floor: 3, uses: []string{"hybrid"}, production: true, optional: true},
+	{path: "examples/...", floor: 4, uses: []string{"below"}, optional: true},
+	{path: "contrib/...", floor: 4, uses: []string{"below"}, optional: true},
+	{path: "bench/...", floor: 4, uses: []string{"below", "internal/redistest"}, optional: true},
+	{path: "internal/redistest", testHelp: true, uses: []string{"lua"}},
+	{path: "internal/arch", testHelp: true},
+	{path: "docs", testHelp: true}, // tests of the documents
+}
+
+// A library is a third-party module that the root go.mod may require directly.
+type library struct {
+	path string
+	// owners are the production packages that import it in non-test files. None:
+	// it is for tests (and examples) only.
+	owners []string
+	// core marks the modules that the project is built on. At most maxTestOnly
+	// others may stand beside them.
+	core bool
+	// why is needed for more than one owner.
+	why string
+}
+
+const maxTestOnly = 5
+
+// libraries is the whole list of the root module's direct dependencies.
+var libraries = []library{
+	{
+		path: "github.com/redis/go-redis/v9", owners: []string{"remote", "hybrid"}, core: true,
+		why: "remote makes the calls; hybrid's constructor takes the user's redis.UniversalClient",
+	},
+	{path: "github.com/sony/gobreaker/v2", owners: []string{"breaker"}, core: true},
+	{path: "golang.org/x/time", owners: []string{"local"}, core: true},
+	{path: "github.com/alicebob/miniredis/v2", core: true},
+	{path: "go.uber.org/goleak"},
+	{path: "pgregory.net/rapid"},
+}
+
+// A ban names a package that production code must not reach, directly or through
+// others. "x/..." stands for x and every package below it.
+type ban struct{ path, why string }
+
+var bans = []ban{
+	{"testing/...", "it registers flags and grows every user's program"},
+	{"net/http/httptest", "it is for tests"},
+	{"github.com/alicebob/miniredis/v2/...", "it is a Redis for tests"},
+	{"go.uber.org/goleak/...", "it is for tests"},
+	{"pgregory.net/rapid/...", "it is for tests"},
+	{modulePath + "/internal/redistest/...", "it is for tests"},
+	{modulePath + "/internal/arch/...", "it is for tests"},
+}
+
+// luaPreludes are the Lua texts that are put in front of every script. TIME is
+// called in one place of a script with its preludes. If that is a function of a
+// prelude, each script calls the function once; luaClock is its name.
+var luaPreludes = []string{"lua/bucket.lua"}
+
+const luaClock = "clock"
+
+// An exception lets one file break one rule. One that no longer excuses anything
+// is a fault.
+type exception struct {
+	// rule is one of the rule constants in hygiene_test.go.
+	rule, file, why string
+}
+
+var exceptions = []exception{
+	{ruleProdSleep, "remote/client.go", "Close takes no context and polls for 20 ms at most"},
+	{ruleSleep, "internal/redistest/mini.go", "it sleeps in a bubble, and fails elsewhere"},
+	{ruleSleep, "internal/redistest/ports.go", "it polls a redis-server process, which lives in real time"},
+	{ruleSleep, "internal/redistest/sentinel_test.go", "it polls during a failover of real processes"},
+}
