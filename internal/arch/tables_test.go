@@ -36,6 +36,7 @@ var floors = []row{
 	{path: "bench/...", floor: 4, uses: []string{"below", "internal/redistest"}, optional: true},
 	{path: "internal/redistest", testHelp: true, uses: []string{"lua"}},
 	{path: "internal/arch", testHelp: true},
+	{path: "internal/e2e", testHelp: true},
 	{path: "docs", testHelp: true}, // tests of the documents
 }
 
