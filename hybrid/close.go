@@ -66,8 +66,9 @@ func (l *Limiter) dismiss(e *entry, now int64) {
 // giveBack returns what is held on lease, for an entry that is not used again.
 // mu is held and no message is under way.
 func (l *Limiter) giveBack(e *entry, now int64) {
+	metered := e.lease.Rate() > 0
 	msg := l.returning(e, now)
-	if msg.Returned == 0 {
+	if msg.Returned == 0 && !metered {
 		return
 	}
 	l.flights.add()
@@ -87,11 +88,12 @@ func (l *Limiter) giveBack(e *entry, now int64) {
 // returning is the message that gives a lease back. What is held is removed
 // here first, so that nothing is ever in two places.
 func (l *Limiter) returning(e *entry, now int64) *remote.Message {
-	held, spent, lost := e.lease.Remove(now)
+	held, part, spent, lost := e.lease.Remove(now)
+	l.settle(e)
 	l.counts.expired.Add(uint64(lost))
 	return &remote.Message{
 		Key: e.key, Limit: l.units.remote(), Seq: l.seq.Add(1), TTL: leaseFor(l.cfg.horizon),
-		Returned: held * local.Unit, Spent: spent * local.Unit,
+		Returned: held*local.Unit + part, Spent: spent * local.Unit,
 	}
 }
 
@@ -139,6 +141,7 @@ type sweeper struct {
 	mu      sync.Mutex // guards what follows
 	timer   *time.Timer
 	running bool
+	again   bool // a lease was granted during a round
 	stopped bool
 	work    sync.WaitGroup
 }
@@ -147,6 +150,7 @@ type sweeper struct {
 func (s *sweeper) start(l *Limiter) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	s.again = true
 	if s.running || s.stopped {
 		return
 	}
@@ -173,6 +177,7 @@ func (s *sweeper) sweep(l *Limiter) {
 		return
 	}
 	s.work.Add(1)
+	s.again = false
 	s.mu.Unlock()
 	defer s.work.Done()
 
@@ -187,7 +192,7 @@ func (s *sweeper) sweep(l *Limiter) {
 
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.running = held && !s.stopped
+	s.running = (held || s.again) && !s.stopped
 	if s.running {
 		s.timer.Reset(l.cfg.horizon / 2)
 	}
@@ -205,8 +210,8 @@ func (l *Limiter) returnIdle(e *entry) {
 	}
 	rest := e.demand.Horizon(l.cfg.horizon, longestHorizon, callsPerLump) / 2
 	switch {
-	case e.flight != nil || e.dead || now-e.active < int64(rest):
-	case e.lease.Balance(now) == 0:
+	case e.flight != nil || e.dead || e.queued > 0 || now-e.active < int64(rest):
+	case e.lease.Ended(now):
 		l.returning(e, now) // it has ended: nothing to send
 	case l.breaker.Closed():
 		l.send(e, &flight{msg: l.returning(e, now), sent: now})

@@ -15,11 +15,17 @@ type quotaShape struct {
 	part      float64 // of the level of the root
 }
 
+// rounding makes up for what a part of a whole number may be short of one.
+const rounding = 1e-9
+
 func newQuotaShape(c config, u units) quotaShape {
 	part := c.headroom / float64(c.instances)
+	if c.share < 1 { // a cap in an outage too
+		part = math.Min(part, c.share)
+	}
 	return quotaShape{
 		perSecond: part * u.rate.PerSecond(),
-		burst:     max(1, int64(math.Floor(part*float64(u.burst)))),
+		burst:     max(1, int64(math.Min(part*float64(u.burst)+rounding, exact))),
 		part:      part,
 	}
 }
@@ -42,23 +48,28 @@ func (f *fallback) heard() {
 	f.mu.Unlock()
 }
 
-// at returns the quota, made or brought to the level of the root. mu is held.
+// at returns the quota, made or lowered to a level. mu is held.
 func (f *fallback) at(l *Limiter, level float64, now int64) *local.Quota {
 	switch {
 	case f.quota == nil:
-		f.quota = local.NewQuota(l.quota.perSecond, l.quota.burst, l.quota.part*level, now)
+		f.quota = local.NewQuota(l.quota.perSecond, l.quota.burst, level, now)
 	case f.fresh:
-		f.quota.Lower(l.quota.part*level, now)
+		f.quota.Lower(level, now)
 	}
 	f.fresh = false
 	return f.quota
 }
 
-// full reports whether forgetting the quota would give nothing away.
-func (f *fallback) full(now int64) bool {
+// full reports whether forgetting the quota of e would give nothing away. In an
+// outage, what was last heard of the root may have yet to lower it.
+func (f *fallback) full(l *Limiter, e *entry, now int64) bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	return f.quota == nil || f.quota.Full(now)
+	if f.quota != nil && !f.quota.Full(now) {
+		return false
+	}
+	lowered := f.quota != nil && !f.fresh
+	return l.breaker.Closed() || lowered || l.startLevel(e, now) >= float64(l.quota.burst)
 }
 
 // turn is how long n tokens take.
@@ -75,6 +86,15 @@ func (f *fallback) turn(l *Limiter, n, now int64) time.Duration {
 // as long as it takes to notice that Redis is back.
 const refusedFor = time.Second
 
+// startLevel is this instance's part of what the root may hold, and a full
+// bucket for a key of which nothing is known.
+func (l *Limiter) startLevel(e *entry, now int64) float64 {
+	if !e.root.known {
+		return float64(l.quota.burst)
+	}
+	return l.quota.part*e.bound(l, now)/local.Unit + rounding
+}
+
 // degrade decides a request by the outage policy. What is held on lease was
 // tried before. mu is held.
 func (l *Limiter) degrade(e *entry, n, now int64) Result {
@@ -88,7 +108,7 @@ func (l *Limiter) degrade(e *entry, n, now int64) Result {
 	f := e.fallback
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	q := f.at(l, e.bound(l, now)/local.Unit, now)
+	q := f.at(l, l.startLevel(e, now), now)
 	if q.Take(n, now) {
 		return l.allow(SourceDegraded, q.Tokens(now))
 	}

@@ -53,6 +53,7 @@ type rootView struct {
 	lastEnd int64 // instant
 	at      int64 // instant: the script ran no earlier,
 	told    int64 // and no later than this one
+	rates   int64 // micro-tokens per second that the leases earn by themselves
 	until   int64 // the root said no: nobody asks again before this instant
 }
 
@@ -102,11 +103,13 @@ func (e *entry) Retire() bool {
 	defer e.mu.Unlock()
 	l := e.own.limiter
 	now := l.now()
-	if l.closed.Load() || e.flight != nil || len(e.queue) > 0 || !e.own.full(now) {
+	if l.closed.Load() || e.flight != nil || len(e.queue) > 0 || !e.own.full(l, e, now) {
 		return false
 	}
 	if e.share != nil {
-		if e.share.Advance(now); !e.share.Full() {
+		e.share.Advance(now)
+		e.share.Hold(e.lease.Rights(now))
+		if !e.share.Full() {
 			return false
 		}
 	}
@@ -123,7 +126,9 @@ func (e *entry) bound(l *Limiter, now int64) float64 {
 	if !e.root.known {
 		return full
 	}
-	return math.Min(full, float64(e.root.tokens)+l.units.rate.In(time.Duration(now-e.root.at)))
+	elapsed := time.Duration(now - e.root.at)
+	net := l.units.rate.In(elapsed) - float64(e.root.rates)*elapsed.Seconds()
+	return math.Min(full, float64(e.root.tokens)+math.Max(0, net))
 }
 
 // hush notes that the root said no to n tokens, and for how long nobody need
@@ -136,11 +141,32 @@ func (l *Limiter) hush(e *entry, n, now int64) {
 // retryAfter is how long n tokens take at the root as it was last told: until
 // it has them, or, where leases leave too little room, until those end.
 func (l *Limiter) retryAfter(e *entry, n, now int64) time.Duration {
-	d := l.units.rate.TimeFor(n*local.Unit - e.root.tokens)
+	missing := n*local.Unit - e.root.tokens
+	d := l.timeFor(missing)
+	if left := e.root.lastEnd - e.root.told; e.root.rates > 0 && missing > 0 && left > 0 {
+		// Until the leases end the root gains only what they leave.
+		net := l.units.rate.PerSecond() - float64(e.root.rates)/local.Unit // tokens per second
+		gained := int64(math.Max(0, net) * float64(left) / 1e9 * local.Unit)
+		if missing <= gained {
+			d = time.Duration(math.Ceil(float64(missing) / local.Unit / net * 1e9))
+		} else {
+			d = time.Duration(left) + l.timeFor(missing-gained)
+		}
+	}
 	if short := n*local.Unit - (l.units.burst*local.Unit - e.root.out); short > 0 && e.root.out > 0 {
-		d = max(d, time.Duration(e.root.lastEnd-e.root.told)+l.units.rate.TimeFor(short))
+		d = max(d, time.Duration(e.root.lastEnd-e.root.told)+l.timeFor(short))
+	}
+	if e.root.out > 0 || e.root.rates > 0 {
+		d = l.metered(d)
 	}
 	return max(1, d-time.Duration(now-e.root.told))
+}
+
+// timeFor is how long that many micro-tokens take at Redis, which counts whole
+// microseconds.
+func (l *Limiter) timeFor(micro int64) time.Duration {
+	d := l.units.rate.TimeFor(micro)
+	return d + (time.Microsecond-d%time.Microsecond)%time.Microsecond
 }
 
 // refuse makes a refusal.

@@ -47,8 +47,8 @@ type BreakerChanged struct {
 }
 
 // Misconfigured says that Redis answers, but not to us, and that waiting will
-// not help: a wrong password, a missing permission, a key that holds something else. Told
-// once a minute at most, and again after an outage.
+// not help: a wrong password, a missing permission, a key that holds something
+// else. It is told once a minute at most, and again after an outage.
 type Misconfigured struct {
 	At    time.Time
 	Class string
@@ -229,10 +229,12 @@ func (l *Limiter) breakerChanged(c breaker.Change) {
 			At: c.At, Class: class.String(), Err: c.Err,
 			Instances: l.cfg.instances, InstancesAssumed: !l.cfg.instancesSet && l.cfg.policy == Share,
 		})
+		l.moveQueues()
 	case c.To == breaker.Closed:
 		allowed, refused := l.counts.degraded()
 		r := l.outage.end(c.At, allowed, refused)
 		l.misconfigured.clear()
 		l.events.push(r)
+		l.moveQueues()
 	}
 }

@@ -14,6 +14,7 @@ type flight struct {
 	waiters []*waiter
 	sent    int64 // instant
 	kept    int64 // tokens
+	horizon int64 // of the key, in nanoseconds
 }
 
 // The sizes of lumps. A lump covers about eight calls, the horizon of a key
@@ -34,10 +35,18 @@ func (l *Limiter) message(e *entry, now int64) *flight {
 	l.counts.expired.Add(uint64(lost))
 	if e.share != nil {
 		e.share.Advance(now)
-		e.share.Hold(kept)
+		e.share.Hold(e.lease.Rights(now))
 	}
+	l.settle(e)
 	f := &flight{sent: now, kept: kept}
 	needs := l.board(e, f)
+	if e.share != nil { // what is asked for may be spent when the answer comes: it is held
+		boarded := int64(0)
+		for _, w := range f.waiters {
+			boarded += w.n
+		}
+		e.share.Hold(e.lease.Rights(now) + boarded)
+	}
 
 	passed, asked := e.leased.Load(), e.asked
 	e.demand.Add(now, spent+asked, int64(passed-e.passed)+e.calls)
@@ -52,15 +61,23 @@ func (l *Limiter) message(e *entry, now int64) *flight {
 		want = min(want, e.share.Level())
 	}
 	least := int64(math.Ceil(leastPerLump * e.demand.Size()))
+	if e.lease.Rate() > 0 {
+		want = max(want, least) // it meters itself, and goes on wanting to
+	}
+	var rate, burst int64
 	if want < least || !e.tracked {
 		want = 0
+	} else {
+		rate, burst = l.mostRate, l.largest*local.Unit
 	}
+	f.horizon = int64(horizon)
 	f.msg = &remote.Message{
 		Key: e.key, Limit: l.units.remote(), Seq: l.seq.Add(1),
 		TTL:  leaseFor(horizon),
-		Kept: kept * local.Unit, Spent: spent * local.Unit,
+		Kept: kept*local.Unit + e.lease.Part(), Spent: spent * local.Unit,
 		Demand: int64(e.demand.PerSecond() * local.Unit),
 		Want:   want * local.Unit, Least: least * local.Unit,
+		Rate: rate, Burst: burst,
 		Needs: needs,
 	}
 	return f
@@ -120,18 +137,26 @@ func (l *Limiter) apply(e *entry, f *flight, a remote.Answer, now int64) {
 	}
 	// Without a grant the root is short: spend what is held, then ask exactly.
 	ttl := int64(a.TTL)
-	e.lease.Grant(f.kept, total, f.sent+ttl/2, f.sent+int64(float64(ttl)*leaseUsable), low)
+	opens := f.sent + ttl/2
+	if a.Rate > 0 {
+		opens = f.sent + f.horizon // others may need more of the rate by then, or less
+	}
+	lost := e.lease.Grant(f.kept, total, opens, f.sent+int64(float64(ttl)*leaseUsable), low)
+	l.counts.expired.Add(uint64(lost))
+	e.lease.Metered(a.Rate, a.Burst, f.sent, now)
 	if e.share != nil {
 		e.share.Advance(now)
 		e.share.Take(granted)
-		e.share.Hold(e.lease.Balance(now))
+		e.share.Hold(e.lease.Rights(now))
 	}
+	l.settle(e)
 	e.root = rootView{
 		known: true, tokens: a.Tokens, out: a.Out, lastEnd: now + int64(a.LastEnd), at: f.sent, told: now,
+		rates: a.Rates,
 	}
 	e.hint.Store(max(0, a.Tokens/local.Unit))
 	e.fallback.heard()
-	if e.lease.Balance(now) > 0 {
+	if !e.lease.Idle() {
 		l.sweeper.start(l)
 	}
 	rtt := now - f.sent
@@ -172,6 +197,9 @@ func (l *Limiter) land(e *entry, f *flight, a remote.Answer, err error) {
 		l.degradeQueue(e, now)
 	default:
 		l.counts.returned.Add(uint64(f.msg.Returned / local.Unit))
+		if e.share != nil {
+			e.share.Give(f.msg.Returned / local.Unit)
+		}
 		l.pump(e, now)
 	}
 }
@@ -183,6 +211,11 @@ func (l *Limiter) failed(e *entry, f *flight, err error) {
 	l.counts.expired.Add(uint64(f.msg.Returned / local.Unit)) // free when the lease ends
 	if class.Misconfigured() && !l.closed.Load() {
 		l.reportMisconfigured(class, err)
+	}
+	if e.share != nil {
+		now := l.now()
+		e.share.Advance(now)
+		e.share.Hold(e.lease.Rights(now))
 	}
 	back := f.waiters[:0]
 	for _, w := range f.waiters {
@@ -251,9 +284,39 @@ func (l *Limiter) distribute(e *entry, f *flight, a remote.Answer, now int64) {
 		case w.patient:
 			back = append(back, w)
 		default:
-			l.decide(e, w, l.refuse(SourceRedis, remaining, max(l.retryAfter(e, w.n, now), l.turn(e, back, w.n, now))))
+			l.decide(e, w, l.refuse(SourceRedis, remaining, l.nextTry(e, back, w.n, now)))
 		}
 	}
 	l.counts.lost.Add(uint64(spare))
 	e.queue = append(back, e.queue...)
+}
+
+// settle counts what the lease has earned by its rate, and charges it to the
+// local share. mu is held.
+func (l *Limiter) settle(e *entry) {
+	n := e.lease.Earned()
+	l.counts.granted.Add(uint64(n))
+	if e.share != nil {
+		e.share.Take(min(n, e.share.Level()))
+	}
+}
+
+// metered is what a caller is told to wait for what takes d where leases are
+// about. A lease may be returned meanwhile, and on the way the root, which counts
+// whole microseconds, may lose a few of them and a few micro-tokens.
+func (l *Limiter) metered(d time.Duration) time.Duration {
+	d += time.Duration(32*1000/l.units.rate.PerSecond()) + 4*time.Microsecond - 1
+	return d - d%time.Microsecond
+}
+
+// nextTry is when n tokens can be had after a refusal of the root: from the
+// lease's own rate, or from the root.
+func (l *Limiter) nextTry(e *entry, ahead []*waiter, n, now int64) time.Duration {
+	if d, ok := e.lease.Meter(n, now); ok {
+		if len(ahead) > 0 {
+			return l.turn(e, ahead, n, now)
+		}
+		return l.metered(d)
+	}
+	return max(l.retryAfter(e, n, now), l.turn(e, ahead, n, now))
 }

@@ -4,6 +4,7 @@ import (
 	"crypto/rand"
 	"errors"
 	"log/slog"
+	"reflect"
 	"sync/atomic"
 	"time"
 
@@ -18,11 +19,12 @@ import (
 // use the same Redis and name. It may be used by many goroutines at once; end
 // it with [Limiter.Close].
 type Limiter struct {
-	cfg     config
-	limit   Limit
-	units   units
-	largest int64 // the largest request that can ever pass
-	quota   quotaShape
+	cfg      config
+	limit    Limit
+	units    units
+	largest  int64 // the largest request that can ever pass
+	quota    quotaShape
+	mostRate int64 // of a lease, in micro-tokens per second
 
 	redis   *remote.Client
 	breaker *breaker.Breaker
@@ -73,13 +75,14 @@ func New(rdb redis.UniversalClient, limit Limit, options ...Option) (*Limiter, e
 	}
 	l := &Limiter{
 		cfg: c, limit: limit, units: u,
-		largest: int64(c.share*float64(u.burst) + 1e-9),
-		quota:   newQuotaShape(c, u),
-		keys:    local.NewTable[*entry](c.maxKeys),
-		epoch:   time.Now(),
-		events:  eventQueue{handle: c.events, log: c.log.With(slog.String("limiter", c.name))},
-		closing: make(chan struct{}),
-		ended:   make(chan struct{}),
+		largest:  int64(c.share*float64(u.burst) + 1e-9),
+		quota:    newQuotaShape(c, u),
+		mostRate: int64(c.share * u.rate.PerSecond() * local.Unit),
+		keys:     local.NewTable[*entry](c.maxKeys),
+		epoch:    time.Now(),
+		events:   eventQueue{handle: c.events, log: c.log.With(slog.String("limiter", c.name))},
+		closing:  make(chan struct{}),
+		ended:    make(chan struct{}),
 	}
 	l.breaker = breaker.New(breaker.Config{
 		Judge:     judge,
@@ -111,18 +114,8 @@ func (l *Limiter) now() int64 { return int64(time.Since(l.epoch)) }
 
 // isNil sees through a nil pointer in the interface.
 func isNil(rdb redis.UniversalClient) bool {
-	switch c := rdb.(type) {
-	case nil:
-		return true
-	case *redis.Client:
-		return c == nil
-	case *redis.ClusterClient:
-		return c == nil
-	case *redis.Ring:
-		return c == nil
-	default:
-		return false
-	}
+	v := reflect.ValueOf(rdb)
+	return !v.IsValid() || v.Kind() == reflect.Pointer && v.IsNil()
 }
 
 // judge tells the breaker what an outcome says about Redis: a denial or a fault

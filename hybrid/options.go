@@ -74,7 +74,9 @@ func WithLeaseHorizon(d time.Duration) Option { return func(c *config) { c.horiz
 // WithRemoteTimeout bounds how long a decision may wait for Redis, whatever the
 // options of the Redis client and the context of the caller. An answer that
 // takes longer counts as a failure, one that takes three quarters of it as slow.
-// From 1 ms to less than a lease lasts. Default: 50 ms.
+// Give it at least three round trips: who asks while a message of the same key is
+// under way waits for the next one. From 1 ms to less than half of what a lease
+// lasts. Default: 50 ms.
 func WithRemoteTimeout(d time.Duration) Option { return func(c *config) { c.timeout = d } }
 
 // WithExpectedInstances says how many instances share the limit, for their
@@ -111,10 +113,17 @@ func WithEvents(f func(Event)) Option { return func(c *config) { c.events = f } 
 func WithLogger(log *slog.Logger) Option { return func(c *config) { c.log = log } }
 
 // RedisOptions returns the options recommended for the go-redis client of a
-// limiter: one address for a single server, several for a cluster; set
-// MasterName for Sentinel. Use them with [redis.NewUniversalClient].
+// limiter with the default remote time-out: one address for a single server,
+// several for a cluster; set MasterName for Sentinel. Use them with
+// [redis.NewUniversalClient]. See [RedisOptionsFor] for another time-out.
 func RedisOptions(addrs ...string) *redis.UniversalOptions {
-	return remote.Options(DefaultRemoteTimeout, addrs...)
+	return RedisOptionsFor(DefaultRemoteTimeout, addrs...)
+}
+
+// RedisOptionsFor is RedisOptions for a limiter with another [WithRemoteTimeout]:
+// a client that gives up earlier would undo it.
+func RedisOptionsFor(timeout time.Duration, addrs ...string) *redis.UniversalOptions {
+	return remote.Options(timeout, addrs...)
 }
 
 const (
@@ -139,7 +148,9 @@ func newConfig(options []Option) config {
 		maxKeys:   DefaultMaxKeys,
 	}
 	for _, o := range options {
-		o(&c)
+		if o != nil {
+			o(&c)
+		}
 	}
 	if c.log == nil {
 		c.log = slog.Default()

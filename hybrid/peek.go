@@ -30,7 +30,7 @@ func (l *Limiter) Peek(ctx context.Context, key string) (Result, error) {
 		res := l.allow(SourceRedis, max(0, level.Tokens/local.Unit)+held)
 		if res.Remaining == 0 {
 			res.Allowed = false
-			res.RetryAfter = max(1, l.units.rate.TimeFor(local.Unit-level.Tokens))
+			res.RetryAfter = max(1, l.timeFor(local.Unit-level.Tokens))
 		}
 		return res, nil
 	case !isOutage(err):
@@ -58,7 +58,7 @@ func (l *Limiter) peekDegraded(e *entry, held, now int64) Result {
 		tokens, retry = f.quota.Tokens(now), f.quota.RetryAfter(1, now)
 	}
 	if f.quota == nil || f.fresh {
-		tokens = min(tokens, int64(l.quota.part*e.bound(l, now)/local.Unit))
+		tokens = min(tokens, int64(l.startLevel(e, now)))
 	}
 	if tokens+held == 0 {
 		return l.refuse(SourceDegraded, 0, retry)

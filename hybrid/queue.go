@@ -131,6 +131,9 @@ func (l *Limiter) block(e *entry, src Source, wake time.Duration, now int64) {
 		l.pump(e, now) // the next one may need less
 		return
 	}
+	if src == SourceDegraded && !e.tracked {
+		wake = min(wake, refusedFor) // nobody else tells it that Redis is back
+	}
 	l.wake(e, wake)
 }
 
@@ -143,6 +146,10 @@ func (l *Limiter) turn(e *entry, ahead []*waiter, n, now int64) time.Duration {
 		return e.fallback.turn(l, n, now)
 	}
 	var d float64
+	if rate := e.lease.Rate(); rate > 0 && e.flight == nil {
+		missing := (n-e.lease.Balance(now))*local.Unit - e.lease.Part()
+		return time.Duration(math.Max(0, math.Ceil(float64(missing)/float64(rate)*1e9)))
+	}
 	if e.root.known {
 		d = (float64(n)*local.Unit - e.bound(l, now)) / l.units.rate.PerSecond() * 1000 // ns
 	}
@@ -155,8 +162,19 @@ func (l *Limiter) turn(e *entry, ahead []*waiter, n, now int64) time.Duration {
 // wakeAfter is when a patient one asks again: when the tokens are due, or, if
 // leases leave no room for them, when their holders may have returned some.
 func (l *Limiter) wakeAfter(e *entry, n, now int64) time.Duration {
-	due := l.units.rate.TimeFor(n*local.Unit-e.root.tokens) - time.Duration(now-e.root.told)
+	due := l.timeFor(n*local.Unit-e.root.tokens) - time.Duration(now-e.root.told)
 	return max(1, min(l.retryAfter(e, n, now), max(due, time.Duration(e.root.until-now))))
+}
+
+// moveQueues has those who wait go by who decides now, Redis or the outage policy.
+func (l *Limiter) moveQueues() {
+	l.keys.All(func(e *entry) {
+		e.mu.Lock()
+		defer e.mu.Unlock()
+		if len(e.queue) > 0 && e.flight == nil && !l.closed.Load() {
+			l.pump(e, l.now())
+		}
+	})
 }
 
 // wake sets the key's one timer.

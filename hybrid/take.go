@@ -119,8 +119,11 @@ func (l *Limiter) arrive(e *entry, w *waiter, now int64) {
 		e.queued++
 		e.lease.Shut(true) // nobody overtakes
 	}
-	if e.flight == nil {
+	switch {
+	case e.flight == nil:
 		l.pump(e, now)
+	case e.queued == 0 && !l.breaker.Closed():
+		l.degradeQueue(e, now) // the message was sent before; nobody waits for its end
 	}
 }
 
@@ -131,15 +134,32 @@ func (l *Limiter) arrive(e *entry, w *waiter, now int64) {
 func (l *Limiter) pump(e *entry, now int64) {
 	if e.share != nil {
 		e.share.Advance(now)
+		e.share.Hold(e.lease.Rights(now))
 	}
 	for len(e.queue) > 0 {
 		w := e.queue[0]
+		earned, meters := e.lease.Meter(w.n, now)
 		switch {
 		case e.lease.TakeLate(now, w.n):
 			e.leased.Add(1)
 			e.queue = e.queue[1:]
 			l.decide(e, w, l.allow(SourceLease, e.lease.Balance(now)+e.hint.Load()))
+		case meters && !e.lease.Paused():
+			if e.lease.Due(now) && l.breaker.Closed() {
+				l.send(e, l.message(e, now))
+				return
+			}
+			if w.patient {
+				l.block(e, SourceDenied, earned, now)
+				return
+			}
+			e.queue = e.queue[1:]
+			l.decide(e, w, l.refuse(SourceDenied, e.lease.Balance(now), l.metered(earned)))
 		case e.share != nil && e.share.Level() < w.n:
+			if held := e.lease.Balance(now); held > 0 && e.share.Level()+held >= w.n && l.breaker.Closed() {
+				l.send(e, &flight{msg: l.returning(e, now), sent: now}) // it is in the way of a large request
+				return
+			}
 			if w.patient {
 				l.block(e, SourcePrefilter, e.share.RetryAfter(w.n), now)
 				return

@@ -18,18 +18,18 @@ type Demand struct {
 
 // Add notes what was asked between the last Add and now.
 func (d *Demand) Add(now, tokens, calls int64) {
-	dt := float64(now-d.at) / 1e9
-	if !d.started || dt < 0 {
-		d.started, d.at, dt = true, now, 0
+	if !d.started {
+		d.started, d.at = true, now
 	}
-	d.at = now
+	dt := float64(max(0, now-d.at)) / 1e9
+	d.at = max(d.at, now)
 	// An impulse adds n·λ and the average decays at λ, so that a steady rate
 	// converges on itself, however the notes are spaced.
 	const lambda = math.Ln2 / (float64(HalfLife) / 1e9)
 	decay := math.Exp(-lambda * dt)
 	weight := lambda
 	if dt > 0 {
-		weight = (1 - decay) / dt // the impulses were spread over dt
+		weight = -math.Expm1(-lambda*dt) / dt // (1-decay)/dt: the impulses were spread over dt
 	}
 	d.tokens = d.tokens*decay + float64(tokens)*weight
 	d.calls = d.calls*decay + float64(calls)*weight

@@ -1,9 +1,14 @@
 package local
 
-import "sync/atomic"
+import (
+	"math/bits"
+	"sync/atomic"
+	"time"
+)
 
 // A Lease is a number of permits that were paid for at the root and may be
-// spent here until they end.
+// spent here until they end. It may come with a rate, a part of the root's, at
+// which it earns more of them up to a burst.
 //
 // [Lease.Take] may be called by anybody at any time; it takes no lock. All
 // other methods belong to the holder of the key's lock. The zero Lease is
@@ -12,17 +17,26 @@ type Lease struct {
 	balance atomic.Int64 // tokens; never negative
 	gate    atomic.Int64 // Take passes before this instant; 0 while it is shut
 	low     atomic.Int64 // a balance below asks for a renewal
+	metered atomic.Bool  // there is a rate
 
 	opens int64 // what gate is while it is not shut
 	end   int64 // nothing is spent from this instant on
 	told  int64 // the balance as last accounted for to the root
 	shut  bool  // somebody waits: only TakeLate passes
+
+	rate   int64  // micro-tokens per second; 0: a lump only
+	burst  int64  // micro-tokens; at this balance and above nothing is earned
+	part   int64  // micro-tokens earned towards the next whole token
+	since  int64  // what was earned before this instant is in the balance,
+	rest   uint64 // but for this many 10^-9 micro-tokens
+	paused bool   // a message is under way: nothing is earned
+	earned int64  // whole tokens since Earned was asked
 }
 
-// Take spends n tokens if the gate is open at now and the balance suffices. It
-// returns what is left, and whether that is so little that a renewal is due.
+// Take spends n ≥ 1 tokens if the gate is open at now and the balance suffices.
+// It returns what is left, and whether that is so little that a renewal is due.
 func (l *Lease) Take(now, n int64) (left int64, low, ok bool) {
-	if now >= l.gate.Load() {
+	if n < 1 || now >= l.gate.Load() {
 		return 0, false, false
 	}
 	for {
@@ -39,9 +53,10 @@ func (l *Lease) Take(now, n int64) (left int64, low, ok bool) {
 // TakeLate is Take for the holder of the lock: it passes until the very end,
 // also while the gate is shut for others.
 func (l *Lease) TakeLate(now, n int64) bool {
-	if now >= l.end {
+	if n < 1 || now >= l.end {
 		return false
 	}
+	l.earn(now)
 	for {
 		b := l.balance.Load()
 		if b < n {
@@ -61,16 +76,30 @@ func (l *Lease) Balance(now int64) int64 {
 	return l.balance.Load()
 }
 
+// Rights is the most that may be held at one time from now on: the balance, or
+// what it can grow to by a rate.
+func (l *Lease) Rights(now int64) int64 {
+	held := l.Balance(now)
+	if l.rate > 0 && now < l.end {
+		held = max(held, (l.burst+Unit-1)/Unit)
+	}
+	return held
+}
+
 // Report says what the next message to the root states: what is kept, and what
-// was spent since the last one. Tokens of an ended lease are not kept; they are
+// was spent since the last one. Part tells what is kept besides. Until the root
+// answers nothing is earned, since it may give the rate to somebody else. Tokens of an ended lease are not kept; they are
 // returned as lost.
 func (l *Lease) Report(now int64) (kept, spent, lost int64) {
 	if now >= l.end {
 		lost = l.balance.Swap(0)
 		spent = l.told - lost
 		l.told = 0
+		l.unmeter()
 		return 0, spent, lost
 	}
+	l.earn(now)
+	l.paused = true
 	kept = l.balance.Load()
 	spent = l.told - kept
 	l.told = kept
@@ -79,21 +108,27 @@ func (l *Lease) Report(now int64) (kept, spent, lost int64) {
 
 // Grant applies the root's answer to a report that stated kept tokens: the
 // lease is now of total tokens, less what was spent since, and ends at end.
-// Until opens anybody may take from it.
-func (l *Lease) Grant(kept, total, opens, end, low int64) {
+// Until opens anybody may take from it. It returns how many tokens are gone
+// because the root does not know of them.
+func (l *Lease) Grant(kept, total, opens, end, low int64) (lost int64) {
 	l.end, l.opens = end, opens
 	l.low.Store(low)
 	for {
 		b := l.balance.Load()
 		next := max(0, b+total-kept)
+		if total < kept {
+			l.part = 0
+		}
 		if l.balance.CompareAndSwap(b, next) {
 			l.told += next - b
+			lost = max(0, b-next)
 			break
 		}
 	}
 	if !l.shut {
 		l.gate.Store(l.opens)
 	}
+	return lost
 }
 
 // Shut closes the gate for those without the lock, or opens it again.
@@ -116,18 +151,107 @@ func (l *Lease) Due(now int64) bool {
 func (l *Lease) Quiet() { l.low.Store(0) }
 
 // Idle reports whether nothing is held. It may be called by anybody.
-func (l *Lease) Idle() bool { return l.balance.Load() == 0 }
+func (l *Lease) Idle() bool { return l.balance.Load() == 0 && !l.metered.Load() }
 
-// Remove empties the lease and shuts it. It returns what was held, which is no
-// longer spendable here and may be returned to the root, and what was spent
-// since the last report. Tokens of an ended lease are returned as lost.
-func (l *Lease) Remove(now int64) (held, spent, lost int64) {
+// Ended reports whether nothing of the lease can be spent any more.
+func (l *Lease) Ended(now int64) bool { return now >= l.end }
+
+// Remove empties the lease and shuts it. It returns what was held, and which
+// part of a token besides, in micro-tokens: it is no longer spendable here and
+// may be returned to the root. And it tells what was spent since the last report.
+// Tokens of an ended lease are returned as lost.
+func (l *Lease) Remove(now int64) (held, part, spent, lost int64) {
+	l.earn(now)
 	l.gate.Store(0)
 	b := l.balance.Swap(0)
 	spent = l.told - b
+	part = l.part
 	if now >= l.end {
-		b, lost = 0, b
+		b, part, lost = 0, 0, b
 	}
 	l.told, l.end, l.opens = 0, 0, 0
-	return b, spent, lost
+	l.unmeter()
+	return b, part, spent, lost
+}
+
+// Metered gives the lease a rate and a burst, as the answer to the report of
+// the instant sent has it, after Grant. For the time that the message travelled
+// it makes up at the lower of the old rate and the new one, because the root has
+// counted with the old one first and then with the new one.
+func (l *Lease) Metered(rate, burst, sent, now int64) {
+	l.paused = false
+	l.rate, l.burst, l.since, l.rest = min(l.rate, rate), burst, sent, 0
+	l.earn(now)
+	l.rate, l.since, l.rest = rate, now, 0
+	l.metered.Store(rate > 0)
+}
+
+func (l *Lease) unmeter() {
+	l.rate, l.part, l.paused = 0, 0, false
+	l.metered.Store(false)
+}
+
+// Rate is the rate in micro-tokens per second.
+func (l *Lease) Rate() int64 { return l.rate }
+
+// Meter reports whether n tokens will be earned by the rate of the lease, and how
+// long that takes: at least one nanosecond.
+func (l *Lease) Meter(n, now int64) (time.Duration, bool) {
+	if l.rate == 0 || n*Unit > l.burst || now >= l.end {
+		return 0, false
+	}
+	if !l.paused {
+		l.earn(now)
+	}
+	missing := n*Unit - l.balance.Load()*Unit - l.part
+	hi, lo := bits.Mul64(uint64(max(0, missing)), 1e9)
+	if hi >= uint64(l.rate) {
+		return 0, false
+	}
+	d, rest := bits.Div64(hi, lo, uint64(l.rate))
+	if rest > 0 {
+		d++
+	}
+	return min(max(1, time.Duration(d)), ages), true
+}
+
+// Paused reports whether the root has been told of the lease and has not
+// answered: it earns nothing.
+func (l *Lease) Paused() bool { return l.paused }
+
+// Part is what is held besides the balance, less than a token, in micro-tokens,
+// as of the last Report.
+func (l *Lease) Part() int64 { return l.part }
+
+// Earned is how many whole tokens were earned since it was last asked.
+func (l *Lease) Earned() int64 {
+	n := l.earned
+	l.earned = 0
+	return n
+}
+
+// earn puts what the rate was worth until now into the balance.
+func (l *Lease) earn(now int64) {
+	if l.rate == 0 || l.paused {
+		return
+	}
+	now = min(now, l.end)
+	if now <= l.since {
+		return
+	}
+	hi, lo := bits.Mul64(uint64(l.rate), uint64(now-l.since))
+	lo, carry := bits.Add64(lo, l.rest, 0)
+	gain, rest := bits.Div64(hi+carry, lo, 1e9) // the rate is below 2^53, the time below 2^35
+	l.since, l.rest = now, rest
+	room := l.burst - l.balance.Load()*Unit - l.part
+	if room <= 0 {
+		return
+	}
+	l.part += int64(min(gain, uint64(room)))
+	if whole := l.part / Unit; whole > 0 {
+		l.part %= Unit
+		l.balance.Add(whole)
+		l.told += whole
+		l.earned += whole
+	}
 }

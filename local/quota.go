@@ -24,7 +24,7 @@ var epoch = time.Unix(0, 0)
 // NewQuota returns a bucket of perSecond tokens per second and a burst of at
 // least 1, which holds level tokens at now.
 func NewQuota(perSecond float64, burst int64, level float64, now int64) *Quota {
-	burst = max(1, burst)
+	burst = max(1, min(burst, math.MaxInt)) // an int of x/time/rate
 	q := &Quota{lim: rate.NewLimiter(rate.Limit(perSecond), int(burst)), burst: burst, last: now}
 	q.Lower(level, now)
 	return q
@@ -45,7 +45,7 @@ func (q *Quota) Lower(level float64, now int64) {
 
 // Take spends n ≥ 1 tokens if there are that many.
 func (q *Quota) Take(n, now int64) bool {
-	return n >= 1 && q.lim.AllowN(q.time(now), int(n))
+	return n >= 1 && n <= q.burst && q.lim.AllowN(q.time(now), int(n))
 }
 
 // Tokens is how many whole tokens are left at now.
@@ -63,10 +63,24 @@ func (q *Quota) Full(now int64) bool { return q.Tokens(now) >= q.burst }
 // nanosecond. For n above the burst it is what the tokens take at this rate,
 // although they will only ever be had from Redis.
 func (q *Quota) RetryAfter(n, now int64) time.Duration {
-	missing := float64(n) - q.lim.TokensAt(q.time(now))
-	nanos := math.Ceil(missing / float64(q.lim.Limit()) * 1e9)
-	if nanos >= math.MaxInt64 {
-		return math.MaxInt64
+	t := q.time(now)
+	d := wait(q.nanos(n, t))
+	if n > q.burst {
+		return d
 	}
-	return max(1, time.Duration(nanos))
+	// By then rounding may leave x/time/rate a hair short, which counts for it when
+	// it takes a nanosecond to gain.
+	for d < ages {
+		short := q.nanos(n, t.Add(d))
+		if short < 1 {
+			break
+		}
+		d += min(wait(short), ages-d)
+	}
+	return d
+}
+
+// nanos is how many nanoseconds what is missing of n tokens at t takes.
+func (q *Quota) nanos(n int64, t time.Time) float64 {
+	return (float64(n) - q.lim.TokensAt(t)) / float64(q.lim.Limit()) * 1e9
 }

@@ -10,63 +10,97 @@ import (
 // and what is held refills nothing: level + held never exceeds the burst, so
 // that the instance admits at most burst + rate·w in any window w.
 type Share struct {
-	perNano float64 // tokens
-	burst   float64
-	level   float64
-	held    float64
-	at      int64
+	perSecond float64 // tokens
+	burst     float64
+	slack     float64 // what rounding may make of a whole token
+	held      float64
+	level     float64 // at the instant at
+	at        int64
+
+	// The level is always worked out from here, so that asking often neither loses
+	// nor gains by rounding.
+	base  float64 // the level at the instant since, less what was taken after it
+	since int64
 }
+
+// epsilon is the error of a few operations, in relative terms.
+const epsilon = 0x1p-49
+
+// ages is the longest time told to anybody: added to an instant it overflows
+// nothing.
+const ages = math.MaxInt64 / 2
 
 // NewShare returns a full bucket of that many tokens per second.
 func NewShare(perSecond, burst float64, now int64) Share {
-	return Share{perNano: perSecond / 1e9, burst: burst, level: burst, at: now}
+	return Share{
+		perSecond: perSecond, burst: burst, slack: burst * epsilon,
+		level: burst, at: now, base: burst, since: now,
+	}
 }
-
-// rounding is what a sum of many small credits may be short of a whole token.
-const rounding = 1e-9
 
 // Advance credits the time up to now, with the rights that were held until now.
 func (s *Share) Advance(now int64) {
 	if now <= s.at {
 		return
 	}
-	credit := float64(now-s.at) * s.perNano
-	s.level = math.Max(s.level, math.Min(s.level+credit, s.burst-s.held))
 	s.at = now
+	credit := float64(now-s.since) * s.perSecond / 1e9
+	full := math.Max(s.level, s.burst-s.held)
+	s.level = math.Min(s.base+credit, full)
+	if s.level == full || credit > s.burst {
+		s.set(s.level)
+	}
 }
+
+// set starts anew from a level.
+func (s *Share) set(level float64) { s.level, s.base, s.since = level, level, s.at }
 
 // Hold says how many tokens are held from now on: granted and not yet spent.
 // The caller has advanced the share to now.
 func (s *Share) Hold(tokens int64) {
 	s.held = float64(tokens)
-	s.level = math.Max(0, math.Min(s.level, s.burst-s.held))
+	if room := math.Max(0, s.burst-s.held); s.level > room {
+		s.set(room)
+	}
 }
 
 // Take charges n tokens and reports whether there were that many.
 func (s *Share) Take(n int64) bool {
-	if s.level+rounding < float64(n) {
+	if n < 0 || s.level+s.slack < float64(n) {
 		return false
 	}
-	s.level = math.Max(0, s.level-float64(n))
+	// What rounding was trusted with is owed: the level may be a hair below 0.
+	s.level -= float64(n)
+	s.base -= float64(n)
 	return true
 }
 
 // Give takes back a charge for tokens that were not granted.
 func (s *Share) Give(n int64) {
-	s.level = math.Min(s.level+float64(n), s.burst-s.held)
+	s.set(math.Max(s.level, math.Min(s.level+float64(n), s.burst-s.held)))
 }
 
 // Level is how many whole tokens could be taken now.
-func (s *Share) Level() int64 { return int64(s.level + rounding) }
+func (s *Share) Level() int64 { return int64(s.level + s.slack) }
 
 // Full reports whether forgetting the share would give nothing away.
-func (s *Share) Full() bool { return s.held == 0 && s.level+rounding >= s.burst }
+func (s *Share) Full() bool { return s.held == 0 && s.level+s.slack >= s.burst }
 
-// RetryAfter is how long n tokens take at most, n ≤ burst, if nobody else asks:
-// at least one nanosecond.
+// RetryAfter is how long n tokens take at most, n ≤ burst, if nobody else asks
+// and nothing is held: at least one nanosecond.
 func (s *Share) RetryAfter(n int64) time.Duration {
-	return max(1, time.Duration(math.Ceil((float64(n)-s.level-rounding)/s.perNano)))
+	return wait((float64(n) - s.level) / s.perSecond * 1e9)
 }
 
 // Reset fills the bucket but for what is held.
-func (s *Share) Reset() { s.level = math.Max(0, s.burst-s.held) }
+func (s *Share) Reset() { s.set(math.Max(0, s.burst-s.held)) }
+
+// wait is a computed number of nanoseconds as a time to wait: rounded up, but
+// not because of an error of the computation, and within [1, ages].
+func wait(nanos float64) time.Duration {
+	nanos = math.Ceil(nanos - math.Min(0.1, nanos*0x1p-51))
+	if nanos >= ages {
+		return ages
+	}
+	return max(1, time.Duration(nanos))
+}

@@ -23,7 +23,6 @@ type Entry interface {
 type Table[E Entry] struct {
 	seed   maphash.Seed
 	shards []shard[E]
-	each   int // entries per shard
 	len    atomic.Int64
 	gone   atomic.Uint64
 }
@@ -33,7 +32,8 @@ type shard[E Entry] struct {
 	m    map[string]*slot[E]
 	ring []*slot[E]
 	hand int
-	_    [24]byte // two shards' locks do not share a cache line
+	most int      // slots the ring may have
+	_    [16]byte // two shards' locks do not share a cache line
 }
 
 type slot[E Entry] struct {
@@ -45,15 +45,26 @@ type slot[E Entry] struct {
 // steps is how many entries one newcomer may look at to find room.
 const steps = 16
 
+// A shard is full when its part of the limit is, so a small table has few: the
+// keys then spread over them evenly enough.
+const (
+	maxShards     = 64
+	leastPerShard = 64
+)
+
 // NewTable returns an empty table for at most limit ≥ 1 keys.
 func NewTable[E Entry](limit int) *Table[E] {
-	n := 64
-	for n > 1 && limit/n < 4 {
+	n := maxShards
+	for n > 1 && limit/n < leastPerShard {
 		n /= 2
 	}
-	t := &Table[E]{seed: maphash.MakeSeed(), shards: make([]shard[E], n), each: limit / n}
+	t := &Table[E]{seed: maphash.MakeSeed(), shards: make([]shard[E], n)}
 	for i := range t.shards {
 		t.shards[i].m = make(map[string]*slot[E])
+		t.shards[i].most = limit / n
+		if i < limit%n {
+			t.shards[i].most++
+		}
 	}
 	return t
 }
@@ -87,9 +98,10 @@ func (t *Table[E]) GetOrAdd(key string, add func() E) (e E, ok bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if sl, ok := s.m[key]; ok {
+		sl.used.Store(true)
 		return sl.entry, true
 	}
-	if len(s.ring) < t.each {
+	if len(s.ring) < s.most {
 		sl := &slot[E]{key: key, entry: add()}
 		s.ring = append(s.ring, sl)
 		s.m[key] = sl
@@ -113,7 +125,8 @@ func (t *Table[E]) GetOrAdd(key string, add func() E) (e E, ok bool) {
 	return e, false
 }
 
-// All calls f for each entry, a shard at a time. It must not use the table.
+// All calls f for each entry, under no lock: an entry may have been forgotten
+// since, and one that was added since is not visited.
 func (t *Table[E]) All(f func(E)) {
 	var page []E
 	for i := range t.shards {

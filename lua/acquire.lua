@@ -2,7 +2,8 @@
 --
 -- Purpose: decides waiting requests exactly, replaces the holder's lease by
 -- what the message says is really held, takes back what it returns, and grants
--- a lump on top while tokens are plentiful.
+-- a lump on top while tokens are plentiful, or a part of the rate while they are
+-- short.
 --
 -- KEYS[1]  the bucket (the only key touched)
 -- ARGV[1]  format of the message (1)
@@ -12,12 +13,13 @@
 -- ARGV[5]  rate, denominator
 -- ARGV[6]  burst              micro-tokens
 -- ARGV[7]  version of the limit
--- ARGV[8]  ttl of the lease   us
--- ARGV[9]  kept: lump that the holder goes on holding, micro-tokens
--- ARGV[10] kept: rate of a rate lease, micro-tokens per second (0: none)
--- ARGV[11] kept: burst of a rate lease, micro-tokens (0: none)
+-- ARGV[8]  ttl of the lease   us, at most LONGEST
+-- ARGV[9]  kept: what the holder goes on holding, micro-tokens
+-- ARGV[10] the largest rate that the holder may have, micro-tokens per second
+--          (0: it wants none)
+-- ARGV[11] the largest burst that goes with it, micro-tokens
 -- ARGV[12] returned: removed at the holder before this was sent, micro-tokens
--- ARGV[13] spent from the lease since the last answer, micro-tokens
+-- ARGV[13] spent from the lease since the last message, micro-tokens
 -- ARGV[14] demand of the holder, micro-tokens per second
 -- ARGV[15] want: lump wished for on top of kept, micro-tokens
 -- ARGV[16] the least lump worth granting, micro-tokens
@@ -25,19 +27,26 @@
 --            tokens (micro-tokens), count, 1 if they queue rather than leave
 --
 -- Returns a flat array of integers as strings: the seven of level() (see
--- bucket.lua), then sequence number, lump, rate and burst of the lease as now
--- recorded, its remaining time in us (0: no lease), then for each triple of
--- requests how many were granted.
+-- bucket.lua), then the sequence number, the tokens that the holder holds now,
+-- its rate (micro-tokens per second) and the burst up to which it earns, the time
+-- in us that it has (0: no lease), then for each triple of requests how many were
+-- granted.
 -- Status 1: the state is of a newer format; 2: a later message of this holder
 -- has been answered. Both change nothing.
 --
 -- Atomicity: one script, all reads and checks before the one save. Cluster: one
--- key. Work: one HMGET, at most one HSCAN page, at most 16 leases swept.
+-- key. Work: one HMGET, at most one HSCAN page of 32 (a small hash: all of it),
+-- at most 16 leases swept.
 
 local now = clock()
+if #ARGV < 16 or math.fmod(#ARGV - 16, 3) ~= 0 then return redis.error_reply('ERR wrong number of arguments') end
+for i = 3, #ARGV do
+  if not tonumber(ARGV[i]) then return redis.error_reply('ERR an argument is not a number') end
+end
 local id, seq = ARGV[2], tonumber(ARGV[3])
 local limit = limit_of(4)
-local ttl, kept, returned, spent = tonumber(ARGV[8]), tonumber(ARGV[9]), tonumber(ARGV[12]), tonumber(ARGV[13])
+local ttl = math.min(tonumber(ARGV[8]), LONGEST)
+local kept, returned, spent = tonumber(ARGV[9]), tonumber(ARGV[12]), tonumber(ARGV[13])
 local want, least = tonumber(ARGV[15]), tonumber(ARGV[16])
 
 local function parse_lease(text)
@@ -55,13 +64,14 @@ local function lease_text(l)
 end
 
 local function drop(b, l)
-  b.out = math.max(0, b.out - l.lump - l.burst)
+  b.out = math.max(0, b.out - math.max(l.lump, l.burst))
   b.rates = math.max(0, b.rates - l.rate)
   b.demand = math.max(0, b.demand - l.demand)
 end
 
 -- sweep forgets leases that ended without a word, at most 16 a call; until then
--- their rights count as out, which errs on the safe side. A lease that ends
+-- their rights count as out, which errs on the safe side. It rests for 100 ms at
+-- least, because a hash of up to 512 fields is read as a whole. A lease that ends
 -- more than its own length ahead was granted before the clock stepped back.
 local function sweep(b, own)
   if not b.leased or (b.sweep_at > now and b.sweep_at <= now + LONGEST) then return end
@@ -90,7 +100,7 @@ local function sweep(b, own)
   if swept == 16 or page[1] ~= '0' then
     b.sweep_at = now -- goes on with the next message
   elseif whole then
-    b.sweep_at = soonest
+    b.sweep_at = math.max(soonest, now + 100000)
   else
     b.sweep_at = now + 1000000
   end
@@ -103,27 +113,35 @@ refill(b, limit, now)
 
 -- The lease that the message replaces. What the root does not know of, or
 -- knows to have ended, is not held.
-local lump = 0
+local most, former, had, surplus = 0, 0, 0, 0
 if b.lease_text then
   local l = parse_lease(b.lease_text)
   if l then
     if l.seq >= seq then return level(b, now, STALE) end
     drop(b, l)
-    if l.till > now then lump = l.lump end
-    -- More than was ever granted cannot have been spent rightly: it is charged.
-    b.tokens = b.tokens - math.max(0, kept + returned + spent - l.lump)
+    had = l.rate
+    local earned = had > 0 and lent(had, math.max(0, math.min(now, l.till) - l.till + l.ttl)) or 0
+    if l.till > now then
+      most, former = math.min(l.lump + earned, math.max(l.lump, l.burst)), math.min(l.till, now + l.ttl)
+    end
+    -- More than was ever granted or earned cannot have been spent rightly: it is
+    -- charged. So is what a holder earned by a clock that runs fast.
+    surplus = l.lump + earned - kept - returned - spent
+    b.tokens = b.tokens + math.min(0, surplus)
     if b.tokens < -limit.burst then b.tokens = -limit.burst end
   end
 end
-kept = math.min(kept, lump)
-returned = math.min(returned, lump - kept)
+kept = math.min(kept, most)
+returned = math.min(returned, most - kept)
 b.out = b.out + kept
-b.tokens = b.tokens + returned
+-- Under a limit that was lowered there may be no room for all that comes back.
+b.tokens = math.max(b.tokens, math.min(b.tokens + returned, limit.burst - b.out))
 sweep(b, 'h' .. id)
 
 -- Requests, exactly as one bucket would decide them in this order. Behind one
 -- that queues and does not fit nobody passes.
 local granted, refused, blocked = {}, false, false
+local largest, longing = 0, 0 -- of those refused, and of those among them that queue
 for i = 17, #ARGV, 3 do
   local n, count = tonumber(ARGV[i]), tonumber(ARGV[i + 1])
   local can = 0
@@ -131,26 +149,78 @@ for i = 17, #ARGV, 3 do
   b.tokens = b.tokens - can * n
   if can < count then
     refused = true
-    if ARGV[i + 2] == '1' then blocked = true end
+    largest = math.max(largest, n)
+    if ARGV[i + 2] == '1' then
+      blocked = true
+      longing = math.max(longing, n)
+    end
   end
   granted[#granted + 1] = int(can)
 end
 
 -- The lump: at most half of what is left, whole tokens, and only while nobody
 -- is refused, so that near exhaustion every token goes to a request.
-if want > 0 and not refused then
+local demand, rate, burst = tonumber(ARGV[14]), 0, 0
+local total = b.demand + demand -- of all holders
+local saving = b.saving_till > now
+if want > 0 and not refused and not saving then
   local g = floordiv(math.min(want, b.tokens / 2), 1000000) * 1000000
   if g >= least and g > 0 then
     b.tokens = b.tokens - g
     b.out = b.out + g
     kept = kept + g
+    want = 0
   end
 end
 
-local till = 0
-if kept > 0 then
-  local l = { seq = seq, lump = kept, rate = 0, burst = 0, till = now + ttl, ttl = ttl, demand = tonumber(ARGV[14]) }
-  till = l.till
+-- The rate: where the root is short, each holder meters itself with a part of
+-- the rate in proportion to its demand, as far as others have left any, if that
+-- is worth three tokens per horizon, a fifth of the lease. Its burst is the same
+-- part of the burst. What it holds beyond becomes lump: a smaller part neither
+-- destroys nor mints.
+local top = floordiv(limit.num * 1000000, limit.den)
+local joins = false -- its demand counts from now on, so that the others make room
+local short = had > 0 or refused or b.tokens < 1000000
+local most_rate = tonumber(ARGV[10])
+if most_rate > 0 and want > 0 and demand > 0 and short and not saving and limit.num <= FASTEST then
+  local part = math.floor(math.min(top * (demand / total), most_rate))
+  local b_part = math.floor(math.min(limit.burst * (part / top), tonumber(ARGV[11])))
+  if longing > b_part and longing > 1000000 then
+    -- Somebody waits for more than a part will ever hold: for the length of a
+    -- lease no new ones are cut, so that the root can fill up for it.
+    b.saving_till = now + ttl
+  elseif part * ttl >= 15 * 1000000 * 1000000 then
+    -- The burst counts as out at once, so there must be room for it beside what
+    -- the root has, which is not destroyed, and beside what others hold, who make
+    -- room when they renew.
+    local need, room = math.max(largest, 1000000), limit.burst - math.max(0, b.tokens)
+    joins = math.min(b_part, room) >= need
+    rate = math.max(0, math.min(part, top - b.rates))
+    burst = math.floor(math.min(b_part, room - b.out + kept) * (rate / part))
+    if not joins or burst < need then
+      rate, burst = 0, 0
+    elseif refused then
+      -- What is left is too little for somebody here, who now waits for this lease.
+      local g = math.max(0, floordiv(math.min(b.tokens, want), 1000000) * 1000000)
+      b.tokens = b.tokens - g
+      b.out = b.out + g
+      kept = kept + g
+    end
+    b.out = b.out + math.max(0, burst - kept)
+    b.rates = b.rates + rate
+  end
+end
+
+local leased = kept > 0 or joins
+if leased then
+  -- If the answer is lost, the holder goes by the end it was last told.
+  local till = math.max(now + ttl, former)
+  local l = { seq = seq, lump = kept, rate = rate, burst = burst, till = till, ttl = till - now, demand = demand }
+  -- While the message travelled the holder earned nothing; it makes up for that
+  -- when it has the answer, which must not be taken for a fast clock.
+  if rate > 0 and had > 0 then
+    l.lump = kept + math.max(0, math.min(surplus, lent(math.min(had, rate), math.floor(ttl / 20)), burst - kept))
+  end
   b.demand = b.demand + l.demand
   b.last_end = math.max(b.last_end, till)
   if b.sweep_at == 0 or b.sweep_at > till then b.sweep_at = till end
@@ -164,8 +234,8 @@ save(b, limit, now)
 local reply = level(b, now, OK)
 reply[8] = int(seq)
 reply[9] = int(kept)
-reply[10] = '0'
-reply[11] = '0'
-reply[12] = int(kept > 0 and till - now or 0)
+reply[10] = int(rate)
+reply[11] = int(burst)
+reply[12] = int(leased and ttl or 0)
 for i = 1, #granted do reply[12 + i] = granted[i] end
 return reply

@@ -10,15 +10,20 @@
 --           limit (num/den micro-tokens per microsecond, burst in micro-tokens)
 --   t f     tokens, and the remainder of the refill in units of 1/den
 --   s       when t was computed
---   o p d   sums over the recorded leases: lump + burst, rate, demand
---   x       an upper bound of the end of every lease
+--   o p d   sums over the recorded leases: the larger of held and burst, rate,
+--           demand
+--   w       until when a large request waits for the root to fill up
+--   x       when every lease has ended: no lease counts beyond
 --   e c     when the next sweep is due, and the cursor of a sweep under way
---   h<id>   a lease: "seq lump rate burst end ttl demand"
+--   h<id>   a lease: "seq held rate burst end ttl demand"
 --
--- Invariant: t + o <= burst. Refill stops at burst - o; a grant moves tokens
--- from t to o, a return moves them back, spending and expiry lower o alone.
+-- Invariant: t + o <= burst, and the root and the leases together gain no more
+-- than the rate. Refill stops at burst - o and goes at rate - p; a grant moves
+-- tokens from t to o, a return moves them back, spending and expiry lower o
+-- alone. A lease with a rate counts with its whole burst from the beginning.
 
 local FORMAT = tonumber(ARGV[1]) -- of messages and state that this text understands
+local FASTEST = 4000000000 -- micro-tokens per us; no lease has a rate of a limit beyond
 local LONGEST = 30000000 -- us; a lease that ends later was granted by a stepped clock
 
 -- int writes a number in full: tostring and .. keep 14 digits.
@@ -52,16 +57,30 @@ local function limit_of(i)
   }
 end
 
+-- limit_text is the field l.
+local function limit_text(limit)
+  return string.format('%.0f %.0f %.0f %.0f %.0f', FORMAT, limit.num, limit.den, limit.burst, limit.version)
+end
+
 -- load reads the root and the lease of holder id. A missing key is a full bucket.
+-- Of a newer format nothing but the format is read. Under another limit the
+-- fraction of a micro-token is dropped, since its unit was another one, and the
+-- debt is cut to the new burst.
 local function load(limit, now, id)
-  local v = redis.call('HMGET', KEYS[1], 'l', 't', 'f', 's', 'o', 'p', 'd', 'x', 'e', 'c', 'h' .. id)
+  local v = redis.call('HMGET', KEYS[1], 'l', 't', 'f', 's', 'o', 'p', 'd', 'x', 'e', 'c', 'w', 'h' .. id)
+  local format = v[1] and tonumber(string.match(v[1], '^%d+')) or FORMAT
+  if format > FORMAT then
+    return { format = format, tokens = 0, out = 0, last_end = 0, rates = 0, demand = 0 }
+  end
   local b = {
-    text = v[1], format = v[1] and tonumber(string.match(v[1], '^%d+')) or FORMAT,
-    tokens = v[2] and tonumber(v[2]) or limit.burst, frac = tonumber(v[3] or 0),
+    text = v[1], format = format, frac_text = v[3],
+    tokens = math.max(v[2] and tonumber(v[2]) or limit.burst, -limit.burst),
+    frac = v[1] == limit_text(limit) and tonumber(v[3] or 0) or 0,
     at = v[2] and tonumber(v[4]) or now,
     out = tonumber(v[5] or 0), rates = tonumber(v[6] or 0), demand = tonumber(v[7] or 0),
     last_end = math.min(tonumber(v[8] or 0), now + LONGEST),
-    sweep_at = tonumber(v[9] or 0), cursor = v[10] or '0', lease_text = v[11],
+    sweep_at = tonumber(v[9] or 0), cursor = v[10] or '0',
+    saving_till = math.min(tonumber(v[11] or 0), now + LONGEST), lease_text = v[12],
     leased = v[8] and true or false, -- the lease fields exist
     rebuild = false,                 -- nothing of the stored hash is worth keeping
     set = {}, gone = {},             -- fields that save writes and deletes besides the root's
@@ -69,28 +88,42 @@ local function load(limit, now, id)
   return b
 end
 
+-- lent is what the rates of the leases were worth, rounded up.
+local function lent(rates, elapsed)
+  local rest = math.fmod(rates, 1000000)
+  return (rates - rest) / 1000000 * elapsed + ceildiv(rest * elapsed, 1000000)
+end
+
 -- credit adds what the time from b.at to the instant t is worth, up to
--- burst - out. Time that runs backwards (a failover to an older clock) is worth
+-- burst - out, less what the leases earn by themselves. Time that runs backwards (a failover to an older clock) is worth
 -- nothing, and the bucket goes on from there.
 local function credit(b, limit, t)
   local elapsed = math.max(0, t - b.at)
   local cap = math.max(0, limit.burst - b.out)
   local room = cap - b.tokens
   b.at = t
-  if room <= 0 or elapsed >= ceildiv(room * limit.den, limit.num) then
+  if room <= 0 or b.rates == 0 and elapsed >= ceildiv(room * limit.den - b.frac, limit.num) then
     b.tokens = cap
     b.frac = 0
     return
   end
-  local x = elapsed * limit.num + b.frac
-  b.frac = math.fmod(x, limit.den)
-  b.tokens = b.tokens + (x - b.frac) / limit.den
+  -- Without rates the elapsed time is less than the time to full, which keeps
+  -- the product exact. With rates it is shorter than a lease, and is taken in
+  -- steps of a second, for which see FASTEST.
+  while elapsed > 0 do
+    local step = b.rates > 0 and math.min(elapsed, 1000000) or elapsed
+    local x = step * limit.num + b.frac
+    b.frac = math.fmod(x, limit.den)
+    b.tokens = math.min(cap, b.tokens + math.max(0, (x - b.frac) / limit.den - lent(b.rates, step)))
+    elapsed = elapsed - step
+  end
 end
 
 -- refill brings the root to now with the rights that are recorded: a spent
 -- token frees its room only when its holder says so. When the last lease has
 -- ended, all rights are free from that instant on and the key is cold again.
 local function refill(b, limit, now)
+  if b.at > now then b.sweep_at = now end -- the ends of leases lie too far ahead as well
   if b.leased and b.last_end <= now then
     credit(b, limit, math.max(b.at, b.last_end))
     b.out, b.rates, b.demand, b.last_end, b.sweep_at, b.cursor = 0, 0, 0, 0, 0, '0'
@@ -103,7 +136,10 @@ end
 local function time_to_full(b, limit, now)
   local full = ceildiv((limit.burst - b.tokens) * limit.den, limit.num)
   if b.last_end > now then
-    full = math.max(full, b.last_end - now + ceildiv(b.out * limit.den, limit.num))
+    -- Under a limit that was lowered more may be out than the bucket holds.
+    local out = math.min(b.out, limit.burst)
+    full = math.max(full, b.last_end - now + ceildiv(out * limit.den, limit.num))
+    if b.rates > 0 then full = full + b.last_end - now end -- the root may stand still until then
   end
   return full
 end
@@ -121,14 +157,20 @@ local function save(b, limit, now)
       set[#set + 1] = value
     end
   end
+  -- With nothing out the key is cold. It is written anew, because a hash that
+  -- has once grown keeps the larger encoding.
+  if b.out == 0 and b.rates == 0 then
+    b.demand, b.last_end, b.sweep_at, b.cursor = 0, 0, 0, '0'
+    b.rebuild = b.rebuild or b.leased
+    b.leased = false
+  end
   if b.rebuild then redis.call('UNLINK', KEYS[1]) end
-  local text = string.format('%.0f %.0f %.0f %.0f %.0f', FORMAT, limit.num, limit.den, limit.burst, limit.version)
+  local text = limit_text(limit)
   if b.rebuild or b.text ~= text then put('l', text) end
   set[#set + 1] = 't'
   set[#set + 1] = int(b.tokens)
   put('s', int(b.at))
-  if limit.den > 1 then put('f', int(b.frac)) end
-  if b.out == 0 and b.rates == 0 then b.last_end, b.sweep_at, b.cursor = 0, 0, '0' end
+  if limit.den > 1 or b.frac_text then put('f', int(b.frac)) end
   if b.leased or b.last_end > 0 then
     put('o', int(b.out))
     put('p', int(b.rates))
@@ -137,6 +179,7 @@ local function save(b, limit, now)
     put('e', int(b.sweep_at))
     put('c', b.cursor)
   end
+  if b.saving_till > 0 then put('w', b.saving_till > now and int(b.saving_till) or '0') end
   redis.call('HSET', KEYS[1], unpack(set))
   if #gone > 0 and b.text and not b.rebuild then redis.call('HDEL', KEYS[1], unpack(gone)) end
   redis.call('PEXPIRE', KEYS[1], int(ceildiv(time_to_full(b, limit, now), 1000) + 1000))

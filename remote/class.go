@@ -172,7 +172,10 @@ var replies = []struct {
 	{"WRONGPASS ", Forbidden},
 	{"NOPERM ", Forbidden},
 	{"DENIED ", Forbidden},
-	{"ERR The user executing the script can't run this command", Forbidden},
+	// Where a password is wanted Redis does not even read our many arguments.
+	{"ERR Protocol error: unauthenticated", Forbidden},
+	{"ERR The user executing the script", Forbidden}, // Redis 7.0: can't run, can't access
+	{"ERR ACL failure in script", Forbidden},
 	{"WRONGTYPE ", BadKey},
 	{"CROSSSLOT ", Script},
 	{"ERR ", Script},
@@ -203,9 +206,9 @@ func classify(err error) Class {
 		return Timeout
 	case errors.Is(err, context.Canceled):
 		return Closed // and only Close cancels it
-	case isConnection(err):
+	case isConnection(err), isNoServer(err):
 		return Connection
-	case strings.HasPrefix(err.Error(), "redis: "):
+	case isTLS(err), strings.HasPrefix(err.Error(), "redis: "):
 		return Protocol // a reply that go-redis cannot read
 	default:
 		return Other
@@ -213,10 +216,10 @@ func classify(err error) Class {
 }
 
 // classifyReply gives the class of an error that the server sent. Redis < 7
-// wraps what a command within a script answered; later versions append the
-// script's name and line.
+// and miniredis wrap what a command within a script answered; later versions
+// append the script's name and line.
 func classifyReply(text string) Class {
-	wrapped := strings.HasPrefix(text, "ERR Error running script")
+	wrapped := strings.HasPrefix(text, "ERR Error running script") || strings.HasPrefix(text, "ERR Error compiling script")
 	for _, r := range replies {
 		if strings.HasPrefix(text, r.prefix) && !wrapped ||
 			wrapped && r.prefix != "ERR " && strings.Contains(text, r.prefix) {
@@ -224,10 +227,10 @@ func classifyReply(text string) Class {
 		}
 	}
 	switch {
+	case wrapped && strings.Contains(text, "The user executing the script"):
+		return Forbidden
 	case wrapped:
 		return Script
-	case strings.Contains(text, "unauthenticated"):
-		return Forbidden
 	default:
 		return Other
 	}

@@ -28,7 +28,8 @@ type Config struct {
 	Timeout time.Duration
 	// Guard runs each pipeline, or refuses to, and learns its error: the breaker.
 	Guard func(send func() error) error
-	// Observe, if set, is told each call's operation, duration and class.
+	// Observe, if set, is told the operation, duration and class of each call that
+	// was sent.
 	Observe func(op string, took time.Duration, class Class)
 }
 
@@ -57,7 +58,9 @@ type call struct {
 	script *lua.Script
 	key    string
 	args   []any
-	done   func(reply any, err error) // called once
+	queued time.Time
+	decode func(reply any) error // called at most once, before done
+	done   func(err error)       // called once
 }
 
 // result is what became of a call.
@@ -77,16 +80,20 @@ func New(rdb redis.UniversalClient, cfg Config) *Client {
 // of the client, which done must not block. An error means that nothing was or
 // will be sent, and that done will not be called.
 func (c *Client) Acquire(m *Message, done func(Answer, error)) error {
-	return c.submit(&call{
+	k, answer := c.acquire(m)
+	k.done = func(err error) { done(*answer, err) }
+	return c.submit(k)
+}
+
+func (c *Client) acquire(m *Message) (*call, *Answer) {
+	a := new(Answer)
+	return &call{
 		script: lua.Acquire, key: m.Key, args: m.args(c.cfg.Holder),
-		done: func(reply any, err error) {
-			var a Answer
-			if err == nil {
-				a, err = decodeAnswer(reply, m)
-			}
-			done(a, wrap(lua.Acquire.Name(), err))
+		decode: func(reply any) (err error) {
+			*a, err = decodeAnswer(reply, m)
+			return err
 		},
-	})
+	}, a
 }
 
 // Peek reads the level of a key, without writing. done is as in Acquire.
@@ -100,15 +107,14 @@ func (c *Client) Reset(key string, limit Limit, done func(Level, error)) error {
 }
 
 func (c *Client) level(script *lua.Script, key string, limit Limit, done func(Level, error)) error {
+	var l Level
 	return c.submit(&call{
 		script: script, key: key, args: limit.args(),
-		done: func(reply any, err error) {
-			var l Level
-			if err == nil {
-				l, err = decodeLevel(reply, limit)
-			}
-			done(l, wrap(script.Name(), err))
+		decode: func(reply any) (err error) {
+			l, err = decodeLevel(reply, limit)
+			return err
 		},
+		done: func(err error) { done(l, err) },
 	})
 }
 
@@ -116,7 +122,11 @@ func (c *Client) level(script *lua.Script, key string, limit Limit, done func(Le
 // time-out. It is the real script, since a server may answer PING and fail it.
 func (c *Client) Probe(m *Message) error {
 	c.mu.Lock()
-	if c.closed || c.probes == maxProbes {
+	switch {
+	case c.closed:
+		c.mu.Unlock()
+		return wrap(lua.Acquire.Name(), errClosed)
+	case c.probes == maxProbes:
 		c.mu.Unlock()
 		return wrap(lua.Acquire.Name(), errSaturated)
 	}
@@ -125,19 +135,15 @@ func (c *Client) Probe(m *Message) error {
 	c.mu.Unlock()
 	defer c.work.Done()
 
-	var answer error
-	batch := []*call{{
-		script: lua.Acquire, key: m.Key, args: m.args(c.cfg.Holder),
-		done: func(reply any, err error) {
-			if err == nil {
-				_, err = decodeAnswer(reply, m)
-			}
-			answer = wrap(lua.Acquire.Name(), err)
-		},
-	}}
+	k, _ := c.acquire(m)
+	var outcome error
+	k.done = func(err error) { outcome = err }
+	batch := []*call{k}
 	begun := time.Now()
-	c.deliver(batch, c.send(batch, true), begun)
-	return answer
+	results := c.send(batch, true)
+	decode(batch, results)
+	c.deliver(batch, results, begun)
+	return outcome
 }
 
 // Bodies tells how often the body of a script was sent.
@@ -168,138 +174,3 @@ func (c *Client) Close() (stuck int) {
 }
 
 const closeGrace = 20 * time.Millisecond
-
-// submit queues a call and sees to it that somebody sends it.
-func (c *Client) submit(k *call) error {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	switch {
-	case c.closed:
-		return wrap(k.script.Name(), errClosed)
-	case c.stuck == maxInFlight, len(c.queue) >= maxQueue:
-		return wrap(k.script.Name(), errSaturated)
-	}
-	c.queue = append(c.queue, k)
-	c.start()
-	return nil
-}
-
-// start begins a pipeline if there are calls and room for one. mu is held.
-func (c *Client) start() {
-	if len(c.queue) == 0 || c.inFlight == maxInFlight {
-		return
-	}
-	n := min(len(c.queue), maxBatch)
-	batch := c.queue[:n:n]
-	c.queue = c.queue[n:]
-	c.inFlight++
-	c.work.Add(1)
-	go c.run(batch)
-}
-
-// run sends one pipeline under the guard and answers its calls.
-func (c *Client) run(batch []*call) {
-	defer c.work.Done()
-	begun := time.Now()
-	var results []result
-	_ = c.cfg.Guard(func() error { // its refusal shows in the results
-		results = c.send(batch, false)
-		return worst(batch, results)
-	})
-	if results == nil { // refused
-		c.mu.Lock()
-		c.inFlight--
-		c.start()
-		c.mu.Unlock()
-		fail(batch, errRefused)
-		return
-	}
-	c.deliver(batch, results, begun)
-}
-
-func (c *Client) deliver(batch []*call, results []result, begun time.Time) {
-	took := time.Since(begun)
-	for i, k := range batch {
-		err := wrap(k.script.Name(), results[i].err)
-		if c.cfg.Observe != nil {
-			c.cfg.Observe(k.script.Name(), took, ClassOf(err))
-		}
-		k.done(results[i].reply, err)
-	}
-}
-
-// send exchanges a batch in a goroutine of its own and waits for it, at most
-// the time-out. The goroutine ends when go-redis lets go of the calls; until
-// then it takes up a place in flight.
-func (c *Client) send(batch []*call, probe bool) []result {
-	ctx, cancel := context.WithTimeout(c.ctx, c.cfg.Timeout)
-	var ( // guarded by mu
-		results []result
-		late    bool
-	)
-	ready := make(chan struct{})
-	go func() {
-		defer cancel()
-		r := c.exchange(ctx, batch)
-		c.mu.Lock()
-		defer c.mu.Unlock()
-		if results == nil {
-			results = r
-		}
-		if probe {
-			c.probes--
-		} else {
-			c.inFlight--
-		}
-		if late && !probe {
-			c.stuck--
-		}
-		c.start()
-		close(ready)
-	}()
-
-	timer := time.NewTimer(c.cfg.Timeout)
-	defer timer.Stop()
-	var orphans []*call
-	why := errTimeout
-	select {
-	case <-ready:
-		return results
-	case <-timer.C:
-	case <-c.ctx.Done():
-		why = errClosed
-	}
-	c.mu.Lock()
-	if late = results == nil; late {
-		results = make([]result, len(batch))
-		for i := range results {
-			results[i].err = why
-		}
-		// When every pipeline is stuck, those who queue have nobody to wait for.
-		if !probe {
-			if c.stuck++; c.stuck == maxInFlight {
-				orphans, c.queue = c.queue, nil
-			}
-		}
-	}
-	c.mu.Unlock()
-	fail(orphans, errSaturated)
-	return results
-}
-
-// worst is the error that says most about the server.
-func worst(batch []*call, results []result) error {
-	var worst error
-	for i, k := range batch {
-		if err := wrap(k.script.Name(), results[i].err); err != nil && (worst == nil || !ClassOf(err).KeyOnly()) {
-			worst = err
-		}
-	}
-	return worst
-}
-
-func fail(calls []*call, err error) {
-	for _, k := range calls {
-		k.done(nil, wrap(k.script.Name(), err))
-	}
-}

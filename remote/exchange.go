@@ -40,6 +40,7 @@ func (c *Client) exchange(ctx context.Context, batch []*call) (results []result)
 	for i := range all {
 		all[i] = i
 	}
+	taught := c.bodies.Load()
 	unknown := c.byName(ctx, batch, results, all)
 	if len(unknown) == 0 {
 		return results
@@ -52,15 +53,16 @@ func (c *Client) exchange(ctx context.Context, batch []*call) (results []result)
 	case <-ctx.Done():
 		return results
 	}
-	unknown = c.byName(ctx, batch, results, unknown)
+	if c.bodies.Load() != taught {
+		unknown = c.byName(ctx, batch, results, unknown)
+	}
 	for len(unknown) > 0 {
 		// Each round teaches one server at least: a batch may span a cluster.
 		i := unknown[0]
 		k := batch[i]
 		cmd := command(ctx, "EVAL", k.script.Text(), k)
-		c.bodies.Add(1)
-		_ = c.rdb.Process(ctx, cmd)
-		results[i] = resultOf(cmd)
+		results[i] = resultOf(cmd, c.rdb.Process(ctx, cmd))
+		c.bodies.Add(1) // afterwards: who saw the old number may not know yet
 		if len(unknown) == 1 {
 			break
 		}
@@ -76,17 +78,18 @@ func (c *Client) byName(ctx context.Context, batch []*call, results []result, wh
 	for j, i := range which {
 		cmds[j] = command(ctx, "EVALSHA", batch[i].script.SHA(), batch[i])
 	}
+	var err error
 	if len(cmds) == 1 {
-		_ = c.rdb.Process(ctx, cmds[0]) // the error is the command's own
+		err = c.rdb.Process(ctx, cmds[0])
 	} else {
 		pipe := c.rdb.Pipeline()
 		for _, cmd := range cmds {
 			_ = pipe.Process(ctx, cmd)
 		}
-		_, _ = pipe.Exec(ctx) // likewise: each command has its error
+		_, err = pipe.Exec(ctx)
 	}
 	for j, i := range which {
-		results[i] = resultOf(cmds[j])
+		results[i] = resultOf(cmds[j], err)
 		if errors.Is(results[i].err, redis.ErrNoScript) || redis.HasErrorPrefix(results[i].err, "NOSCRIPT") {
 			unknown = append(unknown, i)
 		}
@@ -94,7 +97,12 @@ func (c *Client) byName(ctx context.Context, batch []*call, results []result, wh
 	return unknown
 }
 
-func resultOf(cmd once) result {
+// resultOf takes a command's own error, and that of the whole exchange where a
+// hook of the client has answered in place of the server and set none.
+func resultOf(cmd once, all error) result {
 	reply, err := cmd.Result()
+	if reply == nil && err == nil {
+		err = all
+	}
 	return result{reply, err}
 }

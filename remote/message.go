@@ -43,6 +43,8 @@ type Message struct {
 	Demand   int64 // micro-tokens per second
 	Want     int64
 	Least    int64 // the smallest lump worth having
+	Rate     int64 // the largest rate it may have, micro-tokens per second; 0: none
+	Burst    int64 // the largest burst that goes with it
 	Needs    []Need
 }
 
@@ -59,9 +61,9 @@ type Level struct {
 type Answer struct {
 	Level
 	Seq     uint64
-	Lump    int64 // held now, of what was kept and what was granted
-	Rate    int64
-	Burst   int64
+	Lump    int64         // held now, of what was kept and what was granted
+	Rate    int64         // at which the holder earns more, micro-tokens per second
+	Burst   int64         // up to which it does
 	TTL     time.Duration // what is left of the lease; 0 if there is none
 	Granted []int64       // how many of each Need
 }
@@ -72,7 +74,7 @@ func (m *Message) args(holder string) []any {
 	args = append(args,
 		num(lua.Format), holder, strconv.FormatUint(m.Seq, 10),
 		num(m.Limit.Num), num(m.Limit.Den), num(m.Limit.Burst), num(m.Limit.Version),
-		num(m.TTL.Microseconds()), num(m.Kept), "0", "0",
+		num(m.TTL.Microseconds()), num(m.Kept), num(m.Rate), num(m.Burst),
 		num(m.Returned), num(m.Spent), num(m.Demand), num(m.Want), num(m.Least))
 	for _, n := range m.Needs {
 		queue := "0"

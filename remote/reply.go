@@ -3,6 +3,8 @@ package remote
 import (
 	"strconv"
 	"time"
+
+	"github.com/resilient-go/limiter/lua"
 )
 
 // Statuses of a reply, see acquire.lua.
@@ -37,7 +39,7 @@ func decodeAnswer(reply any, m *Message) (Answer, error) {
 	switch {
 	case a.Seq != m.Seq:
 		return Answer{}, protocol("the answer to message %d instead of %d", a.Seq, m.Seq)
-	case a.Lump < 0 || a.Lump > m.Kept+m.Want, a.Rate < 0, a.Burst < 0, a.TTL < 0 || a.TTL > m.TTL:
+	case a.Lump < 0 || a.Lump > m.Kept+m.Want, a.Rate < 0 || a.Rate > m.Rate, a.Burst < 0 || a.Burst > m.Burst, a.TTL < 0 || a.TTL > m.TTL:
 		return Answer{}, protocol("a lease of %d for %v where %d was held and %d asked for", a.Lump, a.TTL, m.Kept, m.Want)
 	}
 	for i, g := range a.Granted {
@@ -45,7 +47,10 @@ func decodeAnswer(reply any, m *Message) (Answer, error) {
 			return Answer{}, protocol("%d requests granted of %d", g, m.Needs[i].Count)
 		}
 	}
-	return a, a.Level.check(m.Limit)
+	if err := a.Level.check(m.Limit); err != nil {
+		return Answer{}, err
+	}
+	return a, nil
 }
 
 // decodeLevel reads the reply of peek and reset.
@@ -61,7 +66,10 @@ func decodeLevel(reply any, limit Limit) (Level, error) {
 		return Level{}, protocol("%d values instead of %d", len(v), levelFields)
 	}
 	l := level(v)
-	return l, l.check(limit)
+	if err := l.check(limit); err != nil {
+		return Level{}, err
+	}
+	return l, nil
 }
 
 func level(v []int64) Level {
@@ -82,6 +90,9 @@ func (l Level) check(limit Limit) error {
 func status(v []int64) error {
 	if len(v) < levelFields {
 		return protocol("%d values", len(v))
+	}
+	if v[0] != lua.Format {
+		return protocol("an answer of format %d", v[0])
 	}
 	switch v[1] {
 	case statusOK:

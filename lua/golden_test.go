@@ -1,0 +1,84 @@
+package lua_test
+
+import (
+	"fmt"
+	"maps"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// The file holds the answers and states of a fixed course of messages. Both
+// servers must give exactly these: other servers, and the clients of today's
+// format, can be held against them.
+const golden = "testdata/golden.txt"
+
+func TestGoldenAnswers(t *testing.T) {
+	want, err := os.ReadFile(golden)
+	if err != nil {
+		t.Fatal(err)
+	}
+	check := func(t *testing.T, got string) {
+		t.Helper()
+		lines, wanted := strings.Split(got, "\n"), strings.Split(string(want), "\n")
+		for i := range lines {
+			if i >= len(wanted) || lines[i] != wanted[i] {
+				t.Fatalf("line %d of %s is\n%s\nand the server gives\n%s", i+1, golden, at(wanted, i), lines[i])
+			}
+		}
+		if len(lines) != len(wanted) {
+			t.Fatalf("%d lines, want %d", len(lines), len(wanted))
+		}
+	}
+	t.Run("miniredis", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) { check(t, course(newWorld(t, newMini(t), "golden"))) })
+	})
+	t.Run("redis-server", func(t *testing.T) { check(t, course(newWorld(t, newReal(t), "golden"))) })
+}
+
+func at(lines []string, i int) string {
+	if i < len(lines) {
+		return lines[i]
+	}
+	return "(the end)"
+}
+
+// course sends messages of many kinds and writes down what comes of them.
+func course(w *world) string {
+	var b strings.Builder
+	note := func(what string, a answer) {
+		fmt.Fprintf(&b, "%s: status %d tokens %d out %d end %d demand %d seq %d lump %d ttl %d granted %v\n",
+			what, a.status, a.tokens, a.out, a.lastEnd, a.demand, a.seq, a.lump, a.ttl, a.granted)
+		state := w.state()
+		for _, field := range slices.Sorted(maps.Keys(state)) {
+			fmt.Fprintf(&b, " %s=%s;", field, state[field])
+		}
+		fmt.Fprintf(&b, " lives %d ms\n", w.ttl(w.key))
+	}
+	seq := int64(0)
+	for _, l := range []limit{
+		per(7, 3*time.Second, 70), per(100, time.Second, 100), per(1, 366*24*time.Hour, 142), per(1_000_000_000, time.Second, 1_000_000_000),
+	} {
+		fmt.Fprintf(&b, "limit %d/%d burst %d\n", l.num, l.den, l.burst)
+		l.version = 3
+		for _, us := range []int64{0, 1, 333_333, 500_001, 700_000, 1_200_000, -2_000_000, 40_000_000} {
+			w.move(us)
+			seq++
+			m := lump(l, "a", seq, 9)
+			m.needs = []need{{n: 3, count: 2}, {n: 5, count: 3, queue: true}, {n: 1, count: 1}}
+			a := w.acquire(m)
+			note(fmt.Sprintf("after %d us, a", us), a)
+			m = lump(l, "b", seq, 4)
+			m.kept, m.spent, m.returned, m.demand = a.lump/3, 1, a.lump/4, 12_345_678
+			note("b", w.acquire(m))
+			m.seq--
+			note("b, late", w.acquire(m))
+			note("peek", w.peek(l))
+		}
+		note("reset", w.reset(l))
+	}
+	return b.String()
+}

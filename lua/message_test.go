@@ -1,0 +1,128 @@
+package lua_test
+
+import (
+	"math/big"
+	"regexp"
+	"strconv"
+	"time"
+)
+
+// unit is one token in micro-tokens.
+const unit = 1_000_000
+
+// A limit in the units of the scripts.
+type limit struct{ num, den, burst, version int64 }
+
+// per is a limit of n tokens per period, with the burst in tokens.
+func per(n int64, period time.Duration, burst int64) limit {
+	num := new(big.Int).Mul(big.NewInt(n), big.NewInt(1e9))
+	r := new(big.Rat).SetFrac(num, big.NewInt(int64(period)))
+	return limit{num: r.Num().Int64(), den: r.Denom().Int64(), burst: burst * unit}
+}
+
+// exact reports whether the limit keeps to the numbers that the scripts allow.
+func (l limit) exact() bool {
+	worst := new(big.Int).Mul(big.NewInt(2*l.burst), big.NewInt(l.den))
+	worst.Add(worst, big.NewInt(l.num))
+	return worst.Cmp(big.NewInt(1<<53)) < 0
+}
+
+func (l limit) args() []any { return []any{1, l.num, l.den, l.burst, l.version} }
+
+// rate is micro-tokens per microsecond.
+func (l limit) rate() *big.Rat { return big.NewRat(l.num, l.den) }
+
+// A need is a run of equal requests, in tokens.
+type need struct {
+	n, count int64
+	queue    bool
+}
+
+// A message to acquire. Amounts are micro-tokens.
+type message struct {
+	id                    string
+	seq                   int64
+	limit                 limit
+	ttl                   time.Duration
+	kept, returned, spent int64
+	demand, want, least   int64
+	needs                 []need
+}
+
+// ask is a message that asks for n tokens count times and holds nothing.
+func ask(l limit, n, count int64) message {
+	return message{id: "asker", seq: 1, limit: l, ttl: time.Second, needs: []need{{n: n, count: count}}}
+}
+
+// lump is a message that asks for a lump of that many tokens.
+func lump(l limit, id string, seq, tokens int64) message {
+	return message{id: id, seq: seq, limit: l, ttl: time.Second, want: tokens * unit}
+}
+
+func (m message) args() []any {
+	args := []any{
+		1, m.id, m.seq, m.limit.num, m.limit.den, m.limit.burst, m.limit.version,
+		m.ttl.Microseconds(), m.kept, 0, 0, m.returned, m.spent, m.demand, m.want, m.least,
+	}
+	for _, n := range m.needs {
+		queue := 0
+		if n.queue {
+			queue = 1
+		}
+		args = append(args, n.n*unit, n.count, queue)
+	}
+	return args
+}
+
+// The statuses of a reply.
+const (
+	ok int64 = iota
+	newer
+	stale
+)
+
+// An answer is a reply of any script; peek and reset leave the second half empty.
+type answer struct {
+	status, tokens, out, lastEnd, rates, demand int64
+	seq, lump, rate, burst, ttl                 int64
+	granted                                     []int64
+}
+
+var integer = regexp.MustCompile(`^(0|-?[1-9][0-9]*)$`)
+
+// read decodes a reply strictly: integers as strings, and as many as the header
+// of the script says.
+func read(t tb, reply any, needs int) answer {
+	t.Helper()
+	array, isArray := reply.([]any)
+	if !isArray {
+		t.Fatalf("reply %v (%T), want an array", reply, reply)
+	}
+	v := make([]int64, len(array))
+	for i, e := range array {
+		s, isString := e.(string)
+		if !isString || !integer.MatchString(s) {
+			t.Fatalf("value %d of the reply is %v (%T), want an integer as a string: %v", i, e, e, array)
+		}
+		n, err := strconv.ParseInt(s, 10, 64)
+		if err != nil || n >= 1<<53 || n <= -1<<53 {
+			t.Fatalf("value %d of the reply is %s, want it within ±2^53", i, s)
+		}
+		v[i] = n
+	}
+	if len(v) < 7 || v[0] != 1 {
+		t.Fatalf("reply %v, want at least 7 values and format 1", v)
+	}
+	a := answer{status: v[1], tokens: v[2], out: v[3], lastEnd: v[4], rates: v[5], demand: v[6]}
+	switch {
+	case needs < 0 || a.status != ok:
+		if len(v) != 7 {
+			t.Fatalf("reply of %d values, want 7: %v", len(v), v)
+		}
+	case len(v) != 12+needs:
+		t.Fatalf("reply of %d values, want %d: %v", len(v), 12+needs, v)
+	default:
+		a.seq, a.lump, a.rate, a.burst, a.ttl, a.granted = v[7], v[8], v[9], v[10], v[11], v[12:]
+	}
+	return a
+}

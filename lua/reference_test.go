@@ -1,0 +1,188 @@
+package lua_test
+
+import (
+	"maps"
+	"math/big"
+	"slices"
+)
+
+// A reference is the bucket of bucket.lua in exact arithmetic, without a thought
+// for how it is stored.
+type reference struct {
+	limit   limit
+	tokens  *big.Rat // micro-tokens
+	at      int64    // when there were these tokens
+	leases  map[string]held
+	lastEnd int64 // all leases have ended then; 0: there is none
+	sweepAt int64
+}
+
+// held is the recorded lease of a holder.
+type held struct{ seq, lump, till, length int64 }
+
+const (
+	longest = 30_000_000
+	pause   = 100_000
+)
+
+func newReference(l limit, now int64) *reference {
+	return &reference{limit: l, tokens: rat(l.burst), at: now, leases: map[string]held{}}
+}
+
+func rat(n int64) *big.Rat { return new(big.Rat).SetInt64(n) }
+
+func floor(r *big.Rat) int64 { return new(big.Int).Div(r.Num(), r.Denom()).Int64() }
+
+func (r *reference) out() (sum int64) {
+	for _, l := range r.leases {
+		sum += l.lump
+	}
+	return sum
+}
+
+// from is the bucket as a message with this limit finds it. The bucket itself
+// does not change.
+func (r *reference) from(l limit, now int64) *reference {
+	n := &reference{limit: l, tokens: r.tokens, at: r.at, leases: maps.Clone(r.leases), lastEnd: min(r.lastEnd, now+longest), sweepAt: r.sweepAt}
+	if l != r.limit {
+		n.tokens = rat(max(floor(n.tokens), -l.burst))
+	}
+	if n.at > now {
+		n.sweepAt = now
+	}
+	if n.lastEnd > 0 && n.lastEnd <= now {
+		n.accrue(max(n.at, n.lastEnd))
+		n.leases, n.lastEnd, n.sweepAt = map[string]held{}, 0, 0
+	}
+	n.accrue(now)
+	return n
+}
+
+func (r *reference) accrue(now int64) {
+	gain := rat(max(0, now-r.at))
+	gain.Mul(gain, r.limit.rate())
+	sum := new(big.Rat).Add(r.tokens, gain)
+	if room := rat(max(0, r.limit.burst-r.out())); sum.Cmp(room) > 0 {
+		sum = room
+	}
+	r.tokens, r.at = sum, now
+}
+
+func (r *reference) add(n int64) { r.tokens = new(big.Rat).Add(r.tokens, rat(n)) }
+
+// tidy: without leases there are no times to keep.
+func (r *reference) tidy() {
+	if len(r.leases) == 0 {
+		r.lastEnd, r.sweepAt = 0, 0
+	}
+}
+
+// sweep drops the leases of others that have ended, when it is time to.
+func (r *reference) sweep(own string, now int64) {
+	if r.lastEnd == 0 || r.sweepAt > now && r.sweepAt <= now+longest {
+		return
+	}
+	soonest := now + longest
+	for id, l := range r.leases {
+		switch {
+		case id == own:
+		case l.till <= now:
+			delete(r.leases, id)
+		default:
+			l.till = min(l.till, now+l.length)
+			r.leases[id] = l
+			soonest = min(soonest, l.till)
+		}
+	}
+	r.sweepAt = max(soonest, now+pause)
+}
+
+// acquire gives the bucket after a message and the answer to it. A stale message
+// leaves the bucket as it is.
+func (r *reference) acquire(m message, now int64) (*reference, answer) {
+	n := r.from(m.limit, now)
+	var lump, former int64
+	if l, recorded := n.leases[m.id]; recorded {
+		if l.seq >= m.seq {
+			a := n.level(now)
+			a.status = stale
+			return r, a
+		}
+		delete(n.leases, m.id)
+		if l.till > now {
+			lump, former = l.lump, min(l.till, now+l.length)
+		}
+		n.add(-max(0, m.kept+m.returned+m.spent-l.lump))
+		if whole := floor(n.tokens); whole < -n.limit.burst {
+			n.add(-n.limit.burst - whole)
+		}
+	}
+	kept := min(m.kept, lump)
+	room := rat(n.limit.burst - n.out() - kept)
+	with := new(big.Rat).Add(n.tokens, rat(min(m.returned, lump-kept)))
+	if with.Cmp(room) > 0 {
+		with = room
+	}
+	if with.Cmp(n.tokens) > 0 {
+		n.tokens = with
+	}
+	n.sweep(m.id, now)
+
+	granted, refused, blocked := []int64{}, false, false
+	for _, need := range m.needs {
+		can := int64(0)
+		if whole := floor(n.tokens); !blocked && whole > 0 {
+			can = min(need.count, whole/(need.n*unit))
+		}
+		n.add(-can * need.n * unit)
+		refused = refused || can < need.count
+		blocked = blocked || can < need.count && need.queue
+		granted = append(granted, can)
+	}
+	if whole := floor(n.tokens); whole > 0 && !refused {
+		if g := min(m.want, whole/2) / unit * unit; g > 0 && g >= m.least {
+			n.add(-g)
+			kept += g
+		}
+	}
+	ttl := int64(0)
+	if kept > 0 {
+		ttl = min(m.ttl.Microseconds(), longest)
+		till := max(now+ttl, former)
+		n.leases[m.id] = held{seq: m.seq, lump: kept, till: till, length: till - now}
+		n.lastEnd = max(n.lastEnd, till)
+		if n.sweepAt == 0 || n.sweepAt > till {
+			n.sweepAt = till
+		}
+	}
+	n.tidy()
+	a := n.level(now)
+	a.seq, a.lump, a.ttl, a.granted = m.seq, kept, ttl, granted
+	return n, a
+}
+
+func (r *reference) reset(l limit, now int64) (*reference, answer) {
+	n := r.from(l, now)
+	n.tokens = rat(max(0, l.burst-n.out()))
+	n.tidy()
+	return n, n.level(now)
+}
+
+func (r *reference) peek(l limit, now int64) answer { return r.from(l, now).level(now) }
+
+func (r *reference) level(now int64) answer {
+	return answer{tokens: floor(r.tokens), out: r.out(), lastEnd: max(0, r.lastEnd-now)}
+}
+
+// full reports whether forgetting the bucket at that time gives nothing away.
+func (r *reference) full(now int64) bool {
+	n := r.from(r.limit, now)
+	return len(n.leases) == 0 && n.tokens.Cmp(rat(r.limit.burst)) == 0
+}
+
+// same compares whole answers.
+func same(a, b answer) bool {
+	return a.status == b.status && a.tokens == b.tokens && a.out == b.out && a.lastEnd == b.lastEnd && a.rates == b.rates && a.demand == b.demand &&
+		a.seq == b.seq && a.lump == b.lump && a.rate == b.rate && a.burst == b.burst && a.ttl == b.ttl &&
+		slices.Equal(a.granted, b.granted)
+}

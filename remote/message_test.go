@@ -1,0 +1,29 @@
+package remote
+
+import (
+	"reflect"
+	"testing"
+	"time"
+)
+
+// The arguments are the contract of acquire.lua, by position.
+func TestMessageArguments(t *testing.T) {
+	m := &Message{
+		Limit: Limit{Num: 7, Den: 3, Burst: 9_007_199_254, Version: 5},
+		Seq:   1<<53 - 1, TTL: 1500*time.Millisecond + 999*time.Nanosecond,
+		Kept: 11, Returned: 12, Spent: 13, Demand: 14, Want: 1_000_000_000_000_000, Least: 16,
+		Rate: 17, Burst: 18,
+		Needs: []Need{{Tokens: 1_000_000, Count: 2}, {Tokens: 3, Count: 4, Queue: true}},
+	}
+	want := []any{
+		"1", "holder", "9007199254740991", "7", "3", "9007199254", "5", "1500000",
+		"11", "17", "18", "12", "13", "14", "1000000000000000", "16",
+		"1000000", "2", "0", "3", "4", "1",
+	}
+	if got := m.args("holder"); !reflect.DeepEqual(got, want) {
+		t.Errorf("got %q, want %q", got, want)
+	}
+	if got := m.Limit.args(); !reflect.DeepEqual(got, []any{"1", "7", "3", "9007199254", "5"}) {
+		t.Errorf("got %q", got)
+	}
+}
