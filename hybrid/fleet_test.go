@@ -5,6 +5,7 @@ import (
 	"math/rand/v2"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/resilient-go/limiter/hybrid"
@@ -34,6 +35,7 @@ func fleet(t *testing.T, r *redistest.Mini, n int, limit hybrid.Limit, length ti
 		warm(t, limiters[i])
 	}
 	r.Delay(2 * time.Millisecond)
+	synctest.Wait()
 	out := fleetRun{
 		admitted: make([]int, length/ticks+1000), asked: make([]int, length/ticks+1000),
 		perInstance: make([]int, n),

@@ -3,6 +3,7 @@ package hybrid_test
 import (
 	"fmt"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/resilient-go/limiter/hybrid"
@@ -14,6 +15,7 @@ import (
 func TestKeyWithALocalShareIsForgottenAfterItsLease(t *testing.T) {
 	idle := func(t *testing.T, lim *hybrid.Limiter) {
 		t.Helper()
+		synctest.Wait()
 		time.Sleep(time.Hour)
 		for k := range 3 { // the first one finds it in use
 			allowN(t, lim, fmt.Sprint(k), 1)
