@@ -1,0 +1,140 @@
+package hybrid
+
+import (
+	"math"
+	"time"
+
+	"github.com/resilient-go/limiter/local"
+	"github.com/resilient-go/limiter/remote"
+)
+
+// apply takes in the lease that an answer describes. mu is held.
+func (l *Limiter) apply(e *entry, f *flight, a remote.Answer, now int64) {
+	total := a.Lump / local.Unit
+	granted := max(0, total-f.kept)
+	low := int64(0)
+	switch {
+	case granted > 0:
+		l.counts.grants.Add(1)
+		l.counts.granted.Add(uint64(granted))
+		lead := 2 * e.demand.PerSecond() * time.Duration(l.rtt.Load()).Seconds()
+		low = int64(math.Ceil(math.Max(renewBelow*float64(total), math.Min(lead, float64(total)/2))))
+	case f.msg.Want == 0 && total > 0:
+		low = int64(math.Ceil(renewBelow * float64(total)))
+	}
+	// Without a grant the root is short: spend what is held, then ask exactly.
+	ttl := int64(a.TTL)
+	opens := f.sent + ttl/2
+	if a.Rate > 0 {
+		opens = f.sent + f.horizon // others may need more of the rate by then, or less
+	}
+	lost := e.lease.Grant(f.kept, total, opens, f.sent+int64(float64(ttl)*leaseUsable), low)
+	l.counts.expired.Add(uint64(lost))
+	e.lease.Metered(a.Rate, a.Burst, f.sent, now)
+	if e.share != nil {
+		e.share.Advance(now)
+		e.share.Take(granted)
+		e.share.Hold(e.lease.Rights(now))
+	}
+	l.settle(e)
+	e.root = rootView{
+		known: true, tokens: a.Tokens, out: a.Out, lastEnd: now + int64(a.LastEnd), at: f.sent, told: now,
+		rates: a.Rates,
+	}
+	e.hint.Store(max(0, a.Tokens/local.Unit))
+	e.fallback.heard()
+	if !e.lease.Idle() {
+		l.sweeper.start(l)
+	}
+	rtt := now - f.sent
+	l.rtt.Store((l.rtt.Load()*7 + rtt) / 8)
+}
+
+// distribute hands an answer out to those it is for. The patient ones among the
+// refused go back to the head of the queue. mu is held.
+func (l *Limiter) distribute(e *entry, f *flight, a remote.Answer, now int64) {
+	// Redis decided one after the other: the first of those admitted saw what the
+	// later ones took.
+	remaining := e.hint.Load() + e.lease.Balance(now)
+	for i, need := range f.msg.Needs {
+		remaining += a.Granted[i] * need.Tokens / local.Unit
+	}
+	var (
+		refused []*waiter
+		least   int64 // the smallest refused request
+		spare   int64 // charged for callers who have left
+		next    = f.waiters
+	)
+	for i, need := range f.msg.Needs {
+		run, n := next[:need.Count], need.Tokens/local.Unit
+		next = next[need.Count:]
+		for _, w := range run[:a.Granted[i]] {
+			remaining -= n
+			if w.gone {
+				spare += n
+			} else {
+				l.decide(e, w, l.allow(SourceRedis, remaining))
+			}
+		}
+		for _, w := range run[a.Granted[i]:] {
+			if e.share != nil {
+				e.share.Give(n)
+			}
+			if least == 0 || n < least {
+				least = n
+			}
+			if !w.gone {
+				refused = append(refused, w)
+			}
+		}
+	}
+	if least > 0 {
+		l.hush(e, least, now)
+	}
+	// What was charged for those who left goes to the next in line at once, or is
+	// lost: returned later, it might come on top of what the root has refilled.
+	var back []*waiter
+	for _, w := range refused {
+		switch {
+		case len(back) == 0 && w.n <= spare:
+			spare -= w.n
+			l.decide(e, w, l.allow(SourceRedis, remaining))
+		case w.patient:
+			back = append(back, w)
+		default:
+			l.decide(e, w, l.refuse(SourceRedis, remaining, l.nextTry(e, back, w.n, now)))
+		}
+	}
+	l.counts.lost.Add(uint64(spare))
+	e.queue = append(back, e.queue...)
+}
+
+// settle counts what the lease has earned by its rate, and charges it to the
+// local share. mu is held.
+func (l *Limiter) settle(e *entry) {
+	n := e.lease.Earned()
+	l.counts.granted.Add(uint64(n))
+	if e.share != nil {
+		e.share.Take(min(n, e.share.Level()))
+	}
+}
+
+// metered is what a caller is told to wait for what takes d where leases are
+// about. A lease may be returned meanwhile, and on the way the root, which counts
+// whole microseconds, may lose a few of them and a few micro-tokens.
+func (l *Limiter) metered(d time.Duration) time.Duration {
+	d += time.Duration(32*1000/l.units.rate.PerSecond()) + 4*time.Microsecond - 1
+	return d - d%time.Microsecond
+}
+
+// nextTry is when n tokens can be had after a refusal of the root: from the
+// lease's own rate, or from the root.
+func (l *Limiter) nextTry(e *entry, ahead []*waiter, n, now int64) time.Duration {
+	if d, ok := e.lease.Meter(n, now); ok {
+		if len(ahead) > 0 {
+			return l.turn(e, ahead, n, now)
+		}
+		return l.metered(d)
+	}
+	return max(l.retryAfter(e, n, now), l.turn(e, ahead, n, now))
+}
