@@ -33,6 +33,44 @@ func TestLeasedTakeAllocatesNothing(t *testing.T) {
 	})
 }
 
+// What is decided here without a lease allocates nothing either: a flood of
+// refused requests, or an outage, leaves no garbage.
+func TestRefusalsAndOutagesAllocateNothing(t *testing.T) {
+	for source, prepare := range map[hybrid.Source]func(*testing.T, *redistest.Mini) *hybrid.Limiter{
+		hybrid.SourceDenied: func(t *testing.T, r *redistest.Mini) *hybrid.Limiter {
+			lim := start(t, r, hybrid.PerHour(1))
+			drain(t, lim, "k")
+			return lim
+		},
+		hybrid.SourcePrefilter: func(t *testing.T, r *redistest.Mini) *hybrid.Limiter {
+			lim := start(t, r, hybrid.PerHour(10), hybrid.WithLocalShare(0.2))
+			drain(t, lim, "k")
+			return lim
+		},
+		hybrid.SourceDegraded: func(t *testing.T, r *redistest.Mini) *hybrid.Limiter {
+			lim := start(t, r, hybrid.PerSecond(1_000_000))
+			r.Kill()
+			trip(t, lim)
+			return lim
+		},
+	} {
+		t.Run(source.String(), func(t *testing.T) {
+			bubble(t, func(t *testing.T, r *redistest.Mini) {
+				lim := prepare(t, r)
+				allow(t, lim)
+				ctx := t.Context()
+				request := hybrid.Request{Key: "k", N: 1}
+				allocs := testing.AllocsPerRun(1000, func() {
+					if res, err := lim.Take(ctx, request); err != nil || res.Source != source {
+						t.Fatalf("%+v, %v", res, err)
+					}
+				})
+				want(t, "allocations", allocs, 0)
+			})
+		})
+	}
+}
+
 // hot returns a limiter that holds a large lease of "k".
 func hot(b *testing.B) *hybrid.Limiter {
 	r := redistest.MiniTCP(b)

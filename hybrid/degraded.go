@@ -120,7 +120,6 @@ func (l *Limiter) degradeQueue(e *entry, now int64) {
 	for len(e.queue) > 0 {
 		w := e.queue[0]
 		if e.lease.TakeLate(now, w.n) { // it was paid for
-			e.leased.Add(1)
 			e.queue = e.queue[1:]
 			l.decide(e, w, l.allow(SourceLease, e.lease.Balance(now)))
 			continue

@@ -50,15 +50,20 @@ func (l *Limiter) WaitN(ctx context.Context, key string, n int) (Result, error) 
 
 // decide gives a waiter its result. mu is held.
 func (l *Limiter) decide(e *entry, w *waiter, res Result) {
-	switch res.Source {
-	case SourceLease: // counted by the entry
-	case SourcePrefilter, SourceDenied:
-		e.note(w.n)
-		fallthrough
-	default:
-		l.counts.count(res)
-	}
+	l.record(e, w.n, res)
 	l.finish(e, w, verdict{res: res})
+}
+
+// record counts a decision.
+func (l *Limiter) record(e *entry, n int64, res Result) {
+	switch res.Source {
+	case SourceLease:
+		e.leased.Add(1)
+		return
+	case SourcePrefilter, SourceDenied:
+		e.note(n) // it is demand, although the root will not hear of the request
+	}
+	l.counts.count(res)
 }
 
 // finish ends a wait: the channel has room for the one verdict.
@@ -102,7 +107,7 @@ func (l *Limiter) leave(e *entry, w *waiter, cause error) (Result, error) {
 		return Result{}, cause
 	}
 	res := l.degrade(e, w.n, now)
-	l.counts.count(res)
+	l.record(e, w.n, res)
 	return res, nil
 }
 

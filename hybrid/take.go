@@ -66,23 +66,25 @@ func (l *Limiter) ask(ctx context.Context, r Request, patient bool) (Result, err
 	if err := ctx.Err(); err != nil {
 		return Result{}, err
 	}
-	w := &waiter{n: int64(r.N), patient: patient, done: make(chan verdict, 1)}
-	if d, ok := ctx.Deadline(); ok && patient {
-		w.deadline = int64(d.Sub(l.epoch))
-	}
 	e := l.lock(r.Key)
 	if l.closed.Load() {
 		e.mu.Unlock()
 		return Result{}, ErrClosed
 	}
-	l.arrive(e, w, l.now())
+	now := l.now()
+	e.active = now
+	if res, ok := l.atOnce(e, int64(r.N), now); ok && (res.Allowed || !patient) {
+		l.record(e, int64(r.N), res)
+		e.mu.Unlock()
+		return res, nil
+	}
+	w := &waiter{n: int64(r.N), patient: patient, done: make(chan verdict, 1)}
+	if d, ok := ctx.Deadline(); ok && patient {
+		w.deadline = int64(d.Sub(l.epoch))
+	}
+	l.join(e, w, now)
 	e.mu.Unlock()
 
-	select {
-	case v := <-w.done:
-		return v.res, v.err
-	default:
-	}
 	var timeout <-chan time.Time
 	if patient {
 		l.counts.waiting.Add(1)
@@ -104,16 +106,80 @@ func (l *Limiter) ask(ctx context.Context, r Request, patient bool) (Result, err
 	}
 }
 
-// arrive takes a request through the steps that need no network and, if none
-// decides it, into the queue. mu is held.
-func (l *Limiter) arrive(e *entry, w *waiter, now int64) {
-	e.active = now
-	if len(e.queue) == 0 && e.queued == 0 && e.lease.TakeLate(now, w.n) {
-		e.leased.Add(1)
-		l.decide(e, w, l.allow(SourceLease, e.lease.Balance(now)+e.hint.Load()))
-		l.renewLocked(e, now)
-		return
+// atOnce takes a request through the steps that need no network, if nobody is
+// before it. mu is held.
+func (l *Limiter) atOnce(e *entry, n, now int64) (Result, bool) {
+	switch {
+	case len(e.queue) > 0 || e.queued > 0:
+		return Result{}, false
+	case e.flight == nil:
+		s := l.step(e, n, now)
+		if s.next == decided && s.res.Source == SourceLease {
+			l.renewLocked(e, now)
+		}
+		return s.res, s.next == decided
+	case e.lease.TakeLate(now, n):
+		return l.allow(SourceLease, e.lease.Balance(now)+e.hint.Load()), true
+	case !l.breaker.Closed():
+		return l.degrade(e, n, now), true // the message was sent before; nobody waits for its end
+	default:
+		return Result{}, false
 	}
+}
+
+// A step is how far a request comes without the network.
+type step struct {
+	next next
+	res  Result        // if decided
+	wake time.Duration // if refused: when a patient one tries again
+}
+
+type next uint8
+
+const (
+	decided next = iota
+	askRoot
+	giveWay // the own lease is in the way of a request: it is to be returned
+)
+
+// step takes a request down the ladder: the lease, its rate, the local share,
+// the outage policy, a standing refusal of the root, and then the root. mu is
+// held and no message is under way.
+func (l *Limiter) step(e *entry, n, now int64) step {
+	refused := func(src Source, remaining int64, retry, wake time.Duration) step {
+		return step{decided, l.refuse(src, remaining, retry), wake}
+	}
+	if e.share != nil {
+		e.share.Advance(now)
+		e.share.Hold(e.lease.Rights(now))
+	}
+	earned, meters := e.lease.Meter(n, now)
+	switch {
+	case e.lease.TakeLate(now, n):
+		return step{decided, l.allow(SourceLease, e.lease.Balance(now)+e.hint.Load()), 0}
+	case meters && !e.lease.Paused():
+		if e.lease.Due(now) && l.breaker.Closed() {
+			return step{next: askRoot}
+		}
+		return refused(SourceDenied, e.lease.Balance(now), l.metered(earned), earned)
+	case e.share != nil && e.share.Level() < n:
+		if held := e.lease.Balance(now); held > 0 && e.share.Level()+held >= n && l.breaker.Closed() {
+			return step{next: giveWay}
+		}
+		d := e.share.RetryAfter(n)
+		return refused(SourcePrefilter, 0, d, d)
+	case !l.breaker.Closed():
+		res := l.degrade(e, n, now)
+		return step{decided, res, res.RetryAfter}
+	case now < e.root.until && float64(n*local.Unit) > e.bound(l, now):
+		return refused(SourceDenied, int64(e.bound(l, now))/local.Unit, l.retryAfter(e, n, now), l.wakeAfter(e, n, now))
+	default:
+		return step{next: askRoot}
+	}
+}
+
+// join puts a request at the end of the queue of its key. mu is held.
+func (l *Limiter) join(e *entry, w *waiter, now int64) {
 	e.queue = append(e.queue, w)
 	if w.patient {
 		e.queued++
@@ -123,63 +189,29 @@ func (l *Limiter) arrive(e *entry, w *waiter, now int64) {
 	case e.flight == nil:
 		l.pump(e, now)
 	case e.queued == 0 && !l.breaker.Closed():
-		l.degradeQueue(e, now) // the message was sent before; nobody waits for its end
+		l.degradeQueue(e, now)
 	}
 }
 
-// pump moves the queue of a key: from the lease, past the local share and a
-// standing refusal, to Redis, or, while Redis is not asked, through the outage
-// policy. Afterwards the queue is empty, or a message is under way, or a timer
-// is set. mu is held and no message is under way.
+// pump moves the queue of a key. Afterwards it is empty, or a message is under
+// way, or a timer is set. mu is held and no message is under way.
 func (l *Limiter) pump(e *entry, now int64) {
-	if e.share != nil {
-		e.share.Advance(now)
-		e.share.Hold(e.lease.Rights(now))
-	}
 	for len(e.queue) > 0 {
 		w := e.queue[0]
-		earned, meters := e.lease.Meter(w.n, now)
+		s := l.step(e, w.n, now)
 		switch {
-		case e.lease.TakeLate(now, w.n):
-			e.leased.Add(1)
-			e.queue = e.queue[1:]
-			l.decide(e, w, l.allow(SourceLease, e.lease.Balance(now)+e.hint.Load()))
-		case meters && !e.lease.Paused():
-			if e.lease.Due(now) && l.breaker.Closed() {
-				l.send(e, l.message(e, now))
-				return
-			}
-			if w.patient {
-				l.block(e, SourceDenied, earned, now)
-				return
-			}
-			e.queue = e.queue[1:]
-			l.decide(e, w, l.refuse(SourceDenied, e.lease.Balance(now), l.metered(earned)))
-		case e.share != nil && e.share.Level() < w.n:
-			if held := e.lease.Balance(now); held > 0 && e.share.Level()+held >= w.n && l.breaker.Closed() {
-				l.send(e, &flight{msg: l.returning(e, now), sent: now}) // it is in the way of a large request
-				return
-			}
-			if w.patient {
-				l.block(e, SourcePrefilter, e.share.RetryAfter(w.n), now)
-				return
-			}
-			e.queue = e.queue[1:]
-			l.decide(e, w, l.refuse(SourcePrefilter, 0, e.share.RetryAfter(w.n)))
-		case !l.breaker.Closed():
-			l.degradeQueue(e, now)
-			return
-		case now < e.root.until && float64(w.n*local.Unit) > e.bound(l, now):
-			if w.patient {
-				l.block(e, SourceDenied, l.wakeAfter(e, w.n, now), now)
-				return
-			}
-			e.queue = e.queue[1:]
-			l.decide(e, w, l.refuse(SourceDenied, int64(e.bound(l, now))/local.Unit, l.retryAfter(e, w.n, now)))
-		default:
+		case s.next == askRoot:
 			l.send(e, l.message(e, now))
 			return
+		case s.next == giveWay:
+			l.send(e, &flight{msg: l.returning(e, now), sent: now})
+			return
+		case w.patient && !s.res.Allowed:
+			l.block(e, s.res.Source, s.wake, now)
+			return
 		}
+		e.queue = e.queue[1:]
+		l.decide(e, w, s.res)
 	}
 }
 
