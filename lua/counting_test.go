@@ -50,6 +50,17 @@ var counting = []scenario{
 		w.pass(time.Microsecond)
 		w.granted(w.acquire(ask(l, 7, 1)), 0, 1)
 	}},
+	{"a fraction that does not fit is gone", func(w *world) {
+		l := per(7, 3*time.Second, 2)
+		w.acquire(ask(l, 2, 1))
+		w.pass(2 * time.Microsecond)
+		w.granted(w.acquire(ask(l, 2, 1)), 4, 0) // and two thirds
+		w.pass(857_141 * time.Microsecond)       // full, and a third over
+		w.granted(w.acquire(ask(l, 2, 1)), 0, 1)
+		if f, present := w.state()["f"]; present {
+			w.Fatalf("%s/3 of a micro-token came on top of a full bucket", f)
+		}
+	}},
 	{"a refusal changes no tokens", func(w *world) {
 		l := per(10, time.Second, 10)
 		w.granted(w.acquire(ask(l, 7, 1)), 3*unit, 1)

@@ -146,7 +146,9 @@ var leases = []scenario{
 		w.equal(w.acquire(m).ttl, 1_000_000) // this answer is lost
 		w.pass(19 * time.Second)
 		w.equal(w.peek(l).out, 40*unit) // the holder may still spend
-		w.equal(w.acquire(ask(l, 1, 61)).granted[0], 60)
+		a := w.acquire(ask(l, 1, 61))
+		w.equal(a.granted[0], 60)
+		w.equal(a.out, 40*unit)
 		w.pass(time.Second)
 		w.equal(w.peek(l).out, 0)
 	}},

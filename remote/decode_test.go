@@ -192,7 +192,10 @@ func TestDecodeLevel(t *testing.T) {
 	if err != nil || got != want {
 		t.Errorf("got %+v, %v, want %+v", got, err, want)
 	}
-	for _, text := range []string{"1,0,1,0,0,0,0,0", "1,0,1,0,0,0", "1,0,-10000001,0,0,0,0", "1,0,1,-1,0,0,0", "1,0,1,0,-1,0,0", "1,0,1,0,0,-1,0", "1,0,1,0,0,0,-1"} {
+	for _, text := range []string{
+		"1,0,1,0,0,0,0,0", "1,0,1,0,0,0", "1,0,-10000001,0,0,0,0", "1,0,1,-1,0,0,0", "1,0,1,0,-1,0,0", "1,0,1,0,0,-1,0", "1,0,1,0,0,0,-1",
+		"1,0,1,0,9007199254740992,0,0", "1,0,1,0,0,0,9007199254740992", "1,0,1,9007199254740993,0,0,0",
+	} {
 		if got, err := decodeLevel(replyOf(text), l); ClassOf(err) != Protocol || got != (Level{}) {
 			t.Errorf("%q: %+v, %v, want class protocol", text, got, err)
 		}
