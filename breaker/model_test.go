@@ -57,7 +57,14 @@ func (m *model) end(v breaker.Verdict, begun time.Time, era int) {
 }
 
 func (m *model) trips() bool {
-	last := slices.Clone(m.log[max(0, len(m.log)-20):])
+	var things []logged // what happened: calls that hung at the same time are one
+	for i, o := range m.log {
+		if i > 0 && o.verdict == breaker.Hung && m.log[i-1].verdict == breaker.Hung && o.begun.Before(m.log[i-1].end) {
+			continue
+		}
+		things = append(things, o)
+	}
+	last := slices.Clone(things[max(0, len(things)-20):])
 	slices.Reverse(last)
 	inRow := slices.IndexFunc(last, func(o logged) bool { return o.verdict == breaker.Healthy })
 	failed := 0

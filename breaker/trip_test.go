@@ -146,10 +146,17 @@ func TestTwoHungCallsOpenWhenNothingWasHeardForTheWholePatience(t *testing.T) {
 			r.during(nil, 2*timeout-1)
 			r.call(errHung, 2*timeout)
 		}, breaker.Closed},
-		{"five at once", func(r *rig) {
-			for range 4 {
+		{"many at once are one thing that happened", func(r *rig) {
+			for range 30 {
 				r.during(errHung, timeout)
 			}
+			r.call(errHung, timeout)
+		}, breaker.Closed},
+		{"and one more after them", func(r *rig) {
+			for range 30 {
+				r.during(errHung, timeout)
+			}
+			r.call(errHung, timeout)
 			r.call(errHung, timeout)
 		}, breaker.Open},
 	} {

@@ -17,7 +17,8 @@ const (
 	Healthy Verdict = iota
 	// Ignored outcomes say nothing about Redis: the caller gave up.
 	Ignored
-	// Failed outcomes open the breaker at five in a row, or ten of the last twenty.
+	// Failed outcomes open the breaker at five in a row, or ten of the last twenty;
+	// so do Hung ones, of which those that hung at the same time count as one.
 	Failed
 	// Hung outcomes are failures without an answer. Two of them open the breaker
 	// when nothing was heard for Config.Patience.
@@ -55,8 +56,10 @@ func (b *Breaker) judge(err error, took time.Duration) outcome {
 // recent is what the breaker remembers of outcomes since it closed.
 type recent struct {
 	failed uint32    // the last outcomes, 1 = failed
+	inRow  int       // failures in a row
 	hung   int       // hung outcomes in a row,
-	quiet  time.Time // and since when nothing was heard: no earlier than the first began
+	quiet  time.Time // since when nothing was heard: no earlier than the first began,
+	given  time.Time // and when the last one was given up
 	heard  time.Time // the last outcome that was not hung
 	fatal  bool
 	cause  error // of the last failure
@@ -71,18 +74,28 @@ func (b *Breaker) record(o outcome, begun time.Time, era uint64) {
 		return
 	}
 	r := &b.recent
-	r.failed <<= 1
-	if o.verdict != Healthy {
+	// Calls that hung at the same time are one thing that happened, not many.
+	same := o.verdict == Hung && r.hung > 0 && begun.Before(r.given)
+	if !same {
+		r.failed <<= 1
+		r.inRow++
+	}
+	if o.verdict == Healthy {
+		r.inRow = 0
+	} else {
 		r.failed |= 1
 		r.cause = o.error
 	}
 	if o.verdict != Hung {
 		r.hung, r.heard = 0, time.Now()
-	} else if r.hung++; r.hung == 1 {
-		r.quiet = begun
-		if r.heard.After(begun) {
-			r.quiet = r.heard
+	} else {
+		if r.hung++; r.hung == 1 {
+			r.quiet = begun
+			if r.heard.After(begun) {
+				r.quiet = r.heard
+			}
 		}
+		r.given = time.Now()
 	}
 	if o.verdict == Fatal {
 		r.fatal = true
@@ -90,12 +103,12 @@ func (b *Breaker) record(o outcome, begun time.Time, era uint64) {
 }
 
 // readyToTrip runs under gobreaker's lock after each failure.
-func (b *Breaker) readyToTrip(counts gobreaker.Counts) bool {
+func (b *Breaker) readyToTrip(gobreaker.Counts) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	r := &b.recent
 	return r.fatal ||
-		counts.ConsecutiveFailures >= consecutive ||
+		r.inRow >= consecutive ||
 		bits.OnesCount32(r.failed&(1<<window-1)) >= windowFailed ||
 		r.hung >= 2 && time.Since(r.quiet) >= b.cfg.Patience
 }

@@ -37,10 +37,7 @@ func (l *Limiter) apply(e *entry, f *flight, a remote.Answer, now int64) {
 		e.share.Hold(e.lease.Rights(now))
 	}
 	l.settle(e)
-	e.root = rootView{
-		known: true, tokens: a.Tokens, out: a.Out, lastEnd: now + int64(a.LastEnd), at: f.sent, told: now,
-		rates: a.Rates,
-	}
+	e.root = newRootView(a.Level, f.sent, now)
 	e.hint.Store(max(0, a.Tokens/local.Unit))
 	e.fallback.heard()
 	if !e.lease.Idle() {
@@ -132,9 +129,9 @@ func (l *Limiter) metered(d time.Duration) time.Duration {
 func (l *Limiter) nextTry(e *entry, ahead []*waiter, n, now int64) time.Duration {
 	if d, ok := e.lease.Meter(n, now); ok {
 		if len(ahead) > 0 {
-			return l.turn(e, ahead, n, now)
+			return l.turn(e, total(ahead)+n, now)
 		}
 		return l.metered(d)
 	}
-	return max(l.retryAfter(e, n, now), l.turn(e, ahead, n, now))
+	return max(l.retryAfter(&e.root, n, now), l.turn(e, total(ahead)+n, now))
 }

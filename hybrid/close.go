@@ -56,9 +56,7 @@ func (l *Limiter) Close() error {
 // dismiss ends a key: those who wait leave by themselves, and what is held is
 // given back. mu is held and no message is under way.
 func (l *Limiter) dismiss(e *entry, now int64) {
-	if e.timer != nil {
-		e.timer.Stop()
-	}
+	e.stopTimer()
 	l.giveBack(e, now)
 }
 

@@ -41,6 +41,8 @@ type entry struct {
 	active int64  // when something was last asked, for the sweeper
 	seen   uint64
 
+	badUntil int64 // the key is at fault, not Redis: it is degraded until this instant
+
 	own      fallback
 	fallback *fallback
 }
@@ -55,6 +57,13 @@ type rootView struct {
 	told    int64 // and no later than this one
 	rates   int64 // micro-tokens per second that the leases earn by themselves
 	until   int64 // the root said no: nobody asks again before this instant
+}
+
+func newRootView(level remote.Level, sent, now int64) rootView {
+	return rootView{
+		known: true, tokens: level.Tokens, out: level.Out, rates: level.Rates,
+		lastEnd: now + int64(level.LastEnd), at: sent, told: now,
+	}
 }
 
 func (l *Limiter) newEntry(key string, tracked bool) *entry {
@@ -114,6 +123,7 @@ func (e *entry) Retire() bool {
 		}
 	}
 	e.dead = true
+	e.stopTimer()
 	l.giveBack(e, now)
 	l.counts.leasedByEvicted.Add(e.leased.Load())
 	return true
@@ -135,17 +145,17 @@ func (e *entry) bound(l *Limiter, now int64) float64 {
 // ask: a horizon at most, spread so that instances do not ask together.
 func (l *Limiter) hush(e *entry, n, now int64) {
 	longest := float64(l.cfg.horizon) * (1 - denialsSpread*rand.Float64())
-	e.root.until = now + min(int64(l.retryAfter(e, n, now)), int64(longest))
+	e.root.until = now + min(int64(l.retryAfter(&e.root, n, now)), int64(longest))
 }
 
 // retryAfter is how long n tokens take at the root as it was last told: until
 // it has them, or, where leases leave too little room, until those end.
-func (l *Limiter) retryAfter(e *entry, n, now int64) time.Duration {
-	missing := n*local.Unit - e.root.tokens
+func (l *Limiter) retryAfter(root *rootView, n, now int64) time.Duration {
+	missing := n*local.Unit - root.tokens
 	d := l.timeFor(missing)
-	if left := e.root.lastEnd - e.root.told; e.root.rates > 0 && missing > 0 && left > 0 {
+	if left := root.lastEnd - root.told; root.rates > 0 && missing > 0 && left > 0 {
 		// Until the leases end the root gains only what they leave.
-		net := l.units.rate.PerSecond() - float64(e.root.rates)/local.Unit // tokens per second
+		net := l.units.rate.PerSecond() - float64(root.rates)/local.Unit // tokens per second
 		gained := int64(math.Max(0, net) * float64(left) / 1e9 * local.Unit)
 		if missing <= gained {
 			d = time.Duration(math.Ceil(float64(missing) / local.Unit / net * 1e9))
@@ -153,13 +163,13 @@ func (l *Limiter) retryAfter(e *entry, n, now int64) time.Duration {
 			d = time.Duration(left) + l.timeFor(missing-gained)
 		}
 	}
-	if short := n*local.Unit - (l.units.burst*local.Unit - e.root.out); short > 0 && e.root.out > 0 {
-		d = max(d, time.Duration(e.root.lastEnd-e.root.told)+l.timeFor(short))
+	if short := n*local.Unit - (l.units.burst*local.Unit - root.out); short > 0 && root.out > 0 {
+		d = max(d, time.Duration(root.lastEnd-root.told)+l.timeFor(short))
 	}
-	if e.root.out > 0 || e.root.rates > 0 {
+	if root.out > 0 || root.rates > 0 {
 		d = l.metered(d)
 	}
-	return max(1, d-time.Duration(now-e.root.told))
+	return max(1, d-time.Duration(now-root.told))
 }
 
 // timeFor is how long that many micro-tokens take at Redis, which counts whole

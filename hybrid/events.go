@@ -51,8 +51,11 @@ type BreakerChanged struct {
 // else. It is told once a minute at most, and again after an outage.
 type Misconfigured struct {
 	At    time.Time
-	Class string
+	Class string // "forbidden", "script", "protocol", "version", "badkey", "closed"
 	Err   error
+	// Key is the name in Redis of the one key that suffers, if it is only one. It
+	// is not logged.
+	Key string
 }
 
 // When implements [Event].
@@ -116,13 +119,12 @@ type eventQueue struct {
 // eventsWaiting is how many events may wait for a slow handler.
 const eventsWaiting = 64
 
-// push never blocks. When the queue is full the newest event is dropped, so
-// that what is delivered has no hole in the middle of an old story.
+// push never blocks. When the queue is full, changes of the breaker are dropped
+// first: the beginning and the end of a degraded time matter more.
 func (q *eventQueue) push(e Event) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	if len(q.waiting) == eventsWaiting {
-		q.dropped++
+	if len(q.waiting) == eventsWaiting && !q.makeRoom(e) {
 		return
 	}
 	q.waiting = append(q.waiting, e)
@@ -131,6 +133,21 @@ func (q *eventQueue) push(e Event) {
 		q.idle = make(chan struct{})
 		go q.run(q.idle)
 	}
+}
+
+// makeRoom drops one event and reports whether e may be queued. mu is held.
+func (q *eventQueue) makeRoom(e Event) bool {
+	q.dropped++
+	if _, ok := e.(BreakerChanged); ok {
+		return false
+	}
+	for i, old := range q.waiting {
+		if _, ok := old.(BreakerChanged); ok {
+			q.waiting = append(q.waiting[:i], q.waiting[i+1:]...)
+			return true
+		}
+	}
+	return false
 }
 
 func (q *eventQueue) run(idle chan struct{}) {
@@ -155,6 +172,7 @@ func (q *eventQueue) deliver(e Event) {
 			q.mu.Lock()
 			q.panics++
 			q.mu.Unlock()
+			q.log.Error("rate limiter: the handler of WithEvents panicked", slog.Any("panic", p))
 		}
 	}()
 	level, text, attrs := e.attrs()
@@ -183,9 +201,8 @@ func (q *eventQueue) wait(d time.Duration) {
 
 // A reminder keeps the report of a lasting fault from being repeated.
 type reminder struct {
-	mu    sync.Mutex // guards what follows
-	class remote.Class
-	at    time.Time
+	mu sync.Mutex // guards what follows
+	at [remote.Classes]time.Time
 }
 
 const remindAfter = time.Minute
@@ -194,23 +211,29 @@ const remindAfter = time.Minute
 func (r *reminder) due(class remote.Class, now time.Time) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.class == class && now.Sub(r.at) < remindAfter {
+	if last := r.at[class]; !last.IsZero() && now.Sub(last) < remindAfter {
 		return false
 	}
-	r.class, r.at = class, now
+	r.at[class] = now
 	return true
 }
 
 func (r *reminder) clear() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.class = remote.None
+	clear(r.at[:])
 }
 
-func (l *Limiter) reportMisconfigured(class remote.Class, err error) {
-	if now := time.Now(); l.misconfigured.due(class, now) {
-		l.events.push(Misconfigured{At: now, Class: class.String(), Err: err})
+func (l *Limiter) reportMisconfigured(class remote.Class, key string, err error) {
+	now := time.Now()
+	if !l.misconfigured.due(class, now) {
+		return
 	}
+	e := Misconfigured{At: now, Class: class.String(), Err: err}
+	if class.KeyOnly() {
+		e.Key = key
+	}
+	l.events.push(e)
 }
 
 // breakerChanged turns a change of the breaker into events. The breaker calls
@@ -223,7 +246,7 @@ func (l *Limiter) breakerChanged(c breaker.Change) {
 		l.outage.begin(c.At, allowed, refused)
 		class := classOf(c.Err)
 		if class.Misconfigured() {
-			l.reportMisconfigured(class, c.Err)
+			l.reportMisconfigured(class, "", c.Err)
 		}
 		l.events.push(Degraded{
 			At: c.At, Class: class.String(), Err: c.Err,

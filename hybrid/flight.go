@@ -11,9 +11,10 @@ import (
 type flight struct {
 	msg     *remote.Message
 	waiters []*waiter
-	sent    int64 // instant
-	kept    int64 // tokens
-	horizon int64 // of the key, in nanoseconds
+	sent    int64         // instant
+	kept    int64         // tokens
+	horizon int64         // of the key, in nanoseconds
+	landed  chan struct{} // closed when it has landed, if somebody waits for that
 }
 
 // The sizes of lumps. A lump covers about eight calls, the horizon of a key
@@ -147,16 +148,21 @@ func (l *Limiter) land(e *entry, f *flight, a remote.Answer, err error) {
 		l.apply(e, f, a, now)
 		l.distribute(e, f, a, now)
 	}
+	if err == nil {
+		l.counts.returned.Add(uint64(f.msg.Returned / local.Unit))
+		if e.share != nil {
+			e.share.Give(f.msg.Returned / local.Unit)
+		}
+	}
+	if f.landed != nil {
+		close(f.landed)
+	}
 	switch {
 	case l.closed.Load():
 		l.dismiss(e, now)
 	case err != nil:
 		l.degradeQueue(e, now)
 	default:
-		l.counts.returned.Add(uint64(f.msg.Returned / local.Unit))
-		if e.share != nil {
-			e.share.Give(f.msg.Returned / local.Unit)
-		}
 		l.pump(e, now)
 	}
 }
@@ -164,10 +170,14 @@ func (l *Limiter) land(e *entry, f *flight, a remote.Answer, err error) {
 // failed takes back the requests of a message that has no answer. mu is held.
 func (l *Limiter) failed(e *entry, f *flight, err error) {
 	class := classOf(err)
-	l.suspect.Store(&e.key)
+	key := e.key
+	l.suspect.Store(&key)
+	if class.KeyOnly() { // the others are well: this one is left alone for a while
+		e.badUntil = l.now() + int64(l.cfg.horizon)
+	}
 	l.counts.expired.Add(uint64(f.msg.Returned / local.Unit)) // free when the lease ends
 	if class.Misconfigured() && !l.closed.Load() {
-		l.reportMisconfigured(class, err)
+		l.reportMisconfigured(class, e.key, err)
 	}
 	if e.share != nil {
 		now := l.now()

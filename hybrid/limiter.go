@@ -124,7 +124,7 @@ func judge(err error) breaker.Verdict {
 	switch class := classOf(err); {
 	case class == remote.None, class.KeyOnly():
 		return breaker.Healthy
-	case class == remote.Timeout:
+	case class == remote.Timeout, class == remote.Saturated:
 		return breaker.Hung
 	case class.Misconfigured() && class != remote.Protocol:
 		return breaker.Fatal

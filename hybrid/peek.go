@@ -24,15 +24,34 @@ func (l *Limiter) Peek(ctx context.Context, key string) (Result, error) {
 	}
 	e.mu.Lock()
 	defer e.mu.Unlock()
+	earned, meters := e.lease.Meter(1, now)
 	held := e.lease.Balance(now)
 	switch {
 	case err == nil:
-		res := l.allow(SourceRedis, max(0, level.Tokens/local.Unit)+held)
-		if res.Remaining == 0 {
-			res.Allowed = false
-			res.RetryAfter = max(1, l.timeFor(local.Unit-level.Tokens))
+		root := newRootView(level, now, now)
+		remaining := held + max(0, level.Tokens/local.Unit)
+		var retry time.Duration // for one token
+		switch {
+		case remaining > 0:
+		case meters:
+			retry = l.metered(earned)
+		default:
+			retry = l.retryAfter(&root, 1, now)
 		}
-		return res, nil
+		if e.share != nil {
+			e.share.Advance(now)
+			e.share.Hold(e.lease.Rights(now))
+			if most := held + e.share.Level(); most < remaining {
+				remaining = most
+			}
+			if remaining == 0 {
+				retry = max(retry, e.share.RetryAfter(1))
+			}
+		}
+		if remaining == 0 {
+			return l.refuse(SourceRedis, 0, retry), nil
+		}
+		return l.allow(SourceRedis, remaining), nil
 	case !isOutage(err):
 		return Result{}, err
 	default:
@@ -66,19 +85,24 @@ func (l *Limiter) peekDegraded(e *entry, held, now int64) Result {
 	return l.allow(SourceDegraded, tokens+held)
 }
 
-// Reset gives a key its full burst again, but for the permits that instances
-// hold on lease. It needs Redis: in an outage it fails with [ErrUnavailable].
-// Other instances may refuse for one lease horizon more, and a local share that
-// another instance has used up stays so.
+// Reset gives a key its full burst again, but for what other instances hold on
+// lease: permits, and the room that a lease with a rate has to earn some, which is
+// all of it while they are busy with the key. It needs Redis: in an outage it
+// fails with [ErrUnavailable]. Other instances may refuse for one lease horizon
+// more, and a local share that another instance has used up stays so.
 func (l *Limiter) Reset(ctx context.Context, key string) error {
 	if err := l.check(Request{Key: key}); err != nil {
 		return err
 	}
+	l.yield(key)
 	level, err := l.level(ctx, key, l.redis.Reset)
-	if err != nil {
-		if isOutage(err) {
-			return fmt.Errorf("%w: %w", ErrUnavailable, err)
-		}
+	switch {
+	case err == nil:
+	case remote.ClassOf(err) == remote.Refused:
+		return fmt.Errorf("%w: the circuit breaker is open", ErrUnavailable)
+	case isOutage(err) && !remote.ClassOf(err).KeyOnly():
+		return fmt.Errorf("%w: %w", ErrUnavailable, err)
+	default:
 		return err
 	}
 	now := l.now()
@@ -88,7 +112,7 @@ func (l *Limiter) Reset(ctx context.Context, key string) error {
 	}
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	e.root = rootView{known: true, tokens: level.Tokens, out: level.Out, lastEnd: now + int64(level.LastEnd), at: now, told: now}
+	e.root = newRootView(level, now, now)
 	e.hint.Store(max(0, level.Tokens/local.Unit))
 	if e.share != nil {
 		e.share.Advance(now)
@@ -98,6 +122,30 @@ func (l *Limiter) Reset(ctx context.Context, key string) error {
 		l.pump(e, now)
 	}
 	return nil
+}
+
+// yield gives the own lease of a key back and waits for that, within the remote
+// time-out.
+func (l *Limiter) yield(key string) {
+	e, ok := l.keys.Get(key)
+	if !ok {
+		return
+	}
+	e.mu.Lock()
+	now := l.now()
+	if e.flight != nil || e.lease.Idle() || e.lease.Ended(now) || !l.breaker.Closed() || l.closed.Load() {
+		e.mu.Unlock()
+		return
+	}
+	f := &flight{msg: l.returning(e, now), sent: now, landed: make(chan struct{})}
+	l.send(e, f)
+	e.mu.Unlock()
+	t := time.NewTimer(l.cfg.timeout)
+	defer t.Stop()
+	select {
+	case <-f.landed:
+	case <-t.C:
+	}
 }
 
 // level makes one call about a key and waits for it, within the remote time-out.
@@ -115,16 +163,26 @@ func (l *Limiter) level(ctx context.Context, key string, call func(string, remot
 	done := make(chan answer, 1)
 	err := call(remote.Key(l.cfg.name, key), l.units.remote(), func(level remote.Level, err error) { done <- answer{level, err} })
 	if err != nil {
-		return remote.Level{}, err
+		return remote.Level{}, l.orClosed(err)
 	}
 	t := time.NewTimer(l.cfg.timeout)
 	defer t.Stop()
 	select {
 	case a := <-done:
-		return a.level, a.err
+		return a.level, l.orClosed(a.err)
 	case <-t.C:
 		return remote.Level{}, errTimeout
 	case <-ctx.Done():
 		return remote.Level{}, ctx.Err()
+	case <-l.closing:
+		return remote.Level{}, ErrClosed
 	}
+}
+
+// orClosed is what a call that failed because of Close ends with.
+func (l *Limiter) orClosed(err error) error {
+	if remote.ClassOf(err) == remote.Closed && l.closed.Load() {
+		return ErrClosed
+	}
+	return err
 }

@@ -3,6 +3,7 @@ package hybrid
 import (
 	"context"
 	"math"
+	"slices"
 	"time"
 
 	"github.com/resilient-go/limiter/local"
@@ -94,13 +95,13 @@ func (l *Limiter) leave(e *entry, w *waiter, cause error) (Result, error) {
 	}
 	l.forget(e, w)
 	now := l.now()
-	for i, other := range e.queue {
-		if other == w {
-			e.queue = append(e.queue[:i:i], e.queue[i+1:]...)
-			if e.flight == nil && !l.closed.Load() {
-				l.pump(e, now) // the next one may need less
-			}
-			break
+	if i := slices.Index(e.queue, w); i >= 0 {
+		e.queue = slices.Delete(e.queue, i, i+1)
+		switch {
+		case len(e.queue) == 0:
+			e.stopTimer()
+		case i == 0 && e.flight == nil && !l.closed.Load():
+			l.pump(e, now) // the next one may need less
 		}
 	}
 	if cause != nil {
@@ -115,9 +116,10 @@ func (l *Limiter) leave(e *entry, w *waiter, cause error) (Result, error) {
 // wake. Those behind it who do not wait are refused, and so are those who
 // would wait in vain. mu is held.
 func (l *Limiter) block(e *entry, src Source, wake time.Duration, now int64) {
-	kept := e.queue[:0:0]
+	var kept []*waiter
+	var ahead int64
 	for _, w := range e.queue {
-		turn := l.turn(e, kept, w.n, now)
+		turn := l.turn(e, ahead+w.n, now)
 		switch {
 		case !w.patient:
 			l.decide(e, w, l.refuse(src, 0, max(wake, turn)))
@@ -125,11 +127,13 @@ func (l *Limiter) block(e *entry, src Source, wake time.Duration, now int64) {
 			l.finish(e, w, verdict{err: ErrWouldExceedDeadline})
 		default:
 			kept = append(kept, w)
+			ahead += w.n
 		}
 	}
 	head := e.queue[0]
 	e.queue = kept
 	if len(kept) == 0 {
+		e.stopTimer()
 		return
 	}
 	if kept[0] != head {
@@ -142,11 +146,17 @@ func (l *Limiter) block(e *entry, src Source, wake time.Duration, now int64) {
 	l.wake(e, wake)
 }
 
-// turn is the least time until n tokens can be had behind those in the queue.
-func (l *Limiter) turn(e *entry, ahead []*waiter, n, now int64) time.Duration {
-	for _, w := range ahead {
+// total is how many tokens some wait for together.
+func total(waiters []*waiter) (n int64) {
+	for _, w := range waiters {
 		n += w.n
 	}
+	return n
+}
+
+// turn is the least time until n tokens can be had, those for whoever is ahead
+// included.
+func (l *Limiter) turn(e *entry, n, now int64) time.Duration {
 	if !l.breaker.Closed() {
 		return e.fallback.turn(l, n, now)
 	}
@@ -168,7 +178,7 @@ func (l *Limiter) turn(e *entry, ahead []*waiter, n, now int64) time.Duration {
 // leases leave no room for them, when their holders may have returned some.
 func (l *Limiter) wakeAfter(e *entry, n, now int64) time.Duration {
 	due := l.timeFor(n*local.Unit-e.root.tokens) - time.Duration(now-e.root.told)
-	return max(1, min(l.retryAfter(e, n, now), max(due, time.Duration(e.root.until-now))))
+	return max(1, min(l.retryAfter(&e.root, n, now), max(due, time.Duration(e.root.until-now))))
 }
 
 // moveQueues has those who wait go by who decides now, Redis or the outage policy.
@@ -180,6 +190,15 @@ func (l *Limiter) moveQueues() {
 			l.pump(e, l.now())
 		}
 	})
+}
+
+// stopTimer lets go of the timer when nobody waits, so that a key that is
+// forgotten is not kept by it.
+func (e *entry) stopTimer() {
+	if e.timer != nil {
+		e.timer.Stop()
+		e.timer = nil
+	}
 }
 
 // wake sets the key's one timer.

@@ -38,7 +38,7 @@ func (l *Limiter) Take(ctx context.Context, r Request) (Result, error) {
 	if e, ok := l.keys.Get(r.Key); ok {
 		if left, low, ok := e.lease.Take(now, int64(r.N)); ok {
 			e.leased.Add(1)
-			if low {
+			if low && l.breaker.Closed() {
 				l.renew(e, now)
 			}
 			return l.allow(SourceLease, left+e.hint.Load()), nil
@@ -168,11 +168,11 @@ func (l *Limiter) step(e *entry, n, now int64) step {
 		}
 		d := e.share.RetryAfter(n)
 		return refused(SourcePrefilter, 0, d, d)
-	case !l.breaker.Closed():
+	case !l.breaker.Closed() || now < e.badUntil:
 		res := l.degrade(e, n, now)
 		return step{decided, res, res.RetryAfter}
 	case now < e.root.until && float64(n*local.Unit) > e.bound(l, now):
-		return refused(SourceDenied, int64(e.bound(l, now))/local.Unit, l.retryAfter(e, n, now), l.wakeAfter(e, n, now))
+		return refused(SourceDenied, int64(e.bound(l, now))/local.Unit, l.retryAfter(&e.root, n, now), l.wakeAfter(e, n, now))
 	default:
 		return step{next: askRoot}
 	}
@@ -188,8 +188,12 @@ func (l *Limiter) join(e *entry, w *waiter, now int64) {
 	switch {
 	case e.flight == nil:
 		l.pump(e, now)
-	case e.queued == 0 && !l.breaker.Closed():
+	case l.breaker.Closed() || w.patient:
+	case e.queued == 0:
 		l.degradeQueue(e, now)
+	default: // those before it wait for the end of a message; it does not
+		e.queue = e.queue[:len(e.queue)-1]
+		l.decide(e, w, l.refuse(SourceDegraded, 0, l.turn(e, total(e.queue)+w.n, now)))
 	}
 }
 
@@ -213,6 +217,7 @@ func (l *Limiter) pump(e *entry, now int64) {
 		e.queue = e.queue[1:]
 		l.decide(e, w, s.res)
 	}
+	e.stopTimer()
 }
 
 // renew asks for a new lump while there is still something to spend.

@@ -29,6 +29,7 @@ type Lease struct {
 	part   int64  // micro-tokens earned towards the next whole token
 	since  int64  // what was earned before this instant is in the balance,
 	rest   uint64 // but for this many 10^-9 micro-tokens
+	level  int64  // the balance of that instant; what Take spent later may be of now
 	paused bool   // a message is under way: nothing is earned
 	earned int64  // whole tokens since Earned was asked
 }
@@ -63,6 +64,9 @@ func (l *Lease) TakeLate(now, n int64) bool {
 			return false
 		}
 		if l.balance.CompareAndSwap(b, b-n) {
+			if !l.paused {
+				l.level -= n // at an instant that is known
+			}
 			return true
 		}
 	}
@@ -99,6 +103,9 @@ func (l *Lease) Report(now int64) (kept, spent, lost int64) {
 		return 0, spent, lost
 	}
 	l.earn(now)
+	if l.paused {
+		l.rate = 0 // the root may have set any rate with the answer that is lost
+	}
 	l.paused = true
 	kept = l.balance.Load()
 	spent = l.told - kept
@@ -121,6 +128,7 @@ func (l *Lease) Grant(kept, total, opens, end, low int64) (lost int64) {
 		}
 		if l.balance.CompareAndSwap(b, next) {
 			l.told += next - b
+			l.level = total
 			lost = max(0, b-next)
 			break
 		}
@@ -183,6 +191,7 @@ func (l *Lease) Metered(rate, burst, sent, now int64) {
 	l.rate, l.burst, l.since, l.rest = min(l.rate, rate), burst, sent, 0
 	l.earn(now)
 	l.rate, l.since, l.rest = rate, now, 0
+	l.level = l.balance.Load()
 	l.metered.Store(rate > 0)
 }
 
@@ -230,7 +239,9 @@ func (l *Lease) Earned() int64 {
 	return n
 }
 
-// earn puts what the rate was worth until now into the balance.
+// earn puts what the rate was worth until now into the balance. There was room for
+// no more than since the last time: what was taken meanwhile may have been taken
+// just now, from a lease that was full, which earns nothing.
 func (l *Lease) earn(now int64) {
 	if l.rate == 0 || l.paused {
 		return
@@ -242,16 +253,17 @@ func (l *Lease) earn(now int64) {
 	hi, lo := bits.Mul64(uint64(l.rate), uint64(now-l.since))
 	lo, carry := bits.Add64(lo, l.rest, 0)
 	gain, rest := bits.Div64(hi+carry, lo, 1e9) // the rate is below 2^53, the time below 2^35
-	l.since, l.rest = now, rest
-	room := l.burst - l.balance.Load()*Unit - l.part
-	if room <= 0 {
-		return
+	room := uint64(max(0, l.burst-l.level*Unit-l.part))
+	if gain >= room {
+		gain, rest = room, 0
 	}
-	l.part += int64(min(gain, uint64(room)))
+	l.since, l.rest = now, rest
+	l.part += int64(gain)
 	if whole := l.part / Unit; whole > 0 {
 		l.part %= Unit
 		l.balance.Add(whole)
 		l.told += whole
 		l.earned += whole
 	}
+	l.level = l.balance.Load()
 }

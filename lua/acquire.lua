@@ -184,7 +184,9 @@ local short = had > 0 or refused or b.tokens < 1000000
 local most_rate = tonumber(ARGV[10])
 if most_rate > 0 and want > 0 and demand > 0 and short and not saving and limit.num <= FASTEST then
   local part = math.floor(math.min(top * (demand / total), most_rate))
-  local b_part = math.floor(math.min(limit.burst * (part / top), tonumber(ARGV[11])))
+  -- Beside others, the root keeps room for one token, for those whose part is less.
+  local shared = limit.burst - (demand < total and 1000000 or 0)
+  local b_part = math.floor(math.min(shared * (part / top), tonumber(ARGV[11])))
   if longing > b_part and longing > 1000000 then
     -- Somebody waits for more than a part will ever hold: for the length of a
     -- lease no new ones are cut, so that the root can fill up for it.
@@ -208,6 +210,8 @@ if most_rate > 0 and want > 0 and demand > 0 and short and not saving and limit.
     end
     b.out = b.out + math.max(0, burst - kept)
     b.rates = b.rates + rate
+  else
+    joins = b.rates > 0 -- too little for a lease: its part is to be had at the root
   end
 end
 

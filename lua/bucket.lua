@@ -148,6 +148,14 @@ end
 -- changed nothing. The key outlives the time to full, so that its expiry never
 -- gives tokens away, and TTL and state are set together.
 local function save(b, limit, now)
+  -- With nothing out the key is cold. It is written anew, because a hash that
+  -- has once grown keeps the larger encoding. Who is recorded with a demand alone
+  -- is forgotten.
+  if b.out == 0 and b.rates == 0 then
+    b.demand, b.last_end, b.sweep_at, b.cursor = 0, 0, 0, '0'
+    b.rebuild = b.rebuild or b.leased
+    b.leased, b.set = false, {}
+  end
   local set, gone = b.set, b.gone
   local function put(field, value)
     if value == '0' then
@@ -156,13 +164,6 @@ local function save(b, limit, now)
       set[#set + 1] = field
       set[#set + 1] = value
     end
-  end
-  -- With nothing out the key is cold. It is written anew, because a hash that
-  -- has once grown keeps the larger encoding.
-  if b.out == 0 and b.rates == 0 then
-    b.demand, b.last_end, b.sweep_at, b.cursor = 0, 0, 0, '0'
-    b.rebuild = b.rebuild or b.leased
-    b.leased = false
   end
   if b.rebuild then redis.call('UNLINK', KEYS[1]) end
   local text = limit_text(limit)

@@ -29,7 +29,8 @@ type Config struct {
 	// Guard runs each pipeline, or refuses to, and learns its error: the breaker.
 	Guard func(send func() error) error
 	// Observe, if set, is told the operation, duration and class of each call that
-	// was sent.
+	// was sent, or could not be because everything was stuck. It must not block or
+	// call the client.
 	Observe func(op string, took time.Duration, class Class)
 }
 
@@ -45,6 +46,7 @@ type Client struct {
 	inFlight int // pipelines that go-redis has not given up
 	stuck    int // those among them whose time is over
 	probes   int
+	telling  bool // the guard is being told that all are stuck
 	closed   bool
 
 	ctx    context.Context // ends with Close
@@ -59,6 +61,8 @@ type call struct {
 	key    string
 	args   []any
 	queued time.Time
+	// returns: it gives a lease back, and is bounded by the leases that there are.
+	returns bool
 	decode func(reply any) error // called at most once, before done
 	done   func(err error)       // called once
 }
@@ -81,6 +85,7 @@ func New(rdb redis.UniversalClient, cfg Config) *Client {
 // will be sent, and that done will not be called.
 func (c *Client) Acquire(m *Message, done func(Answer, error)) error {
 	k, answer := c.acquire(m)
+	k.returns = m.Returned > 0 && len(m.Needs) == 0
 	k.done = func(err error) { done(*answer, err) }
 	return c.submit(k)
 }

@@ -3,6 +3,8 @@ package remote
 import (
 	"context"
 	"time"
+
+	"github.com/resilient-go/limiter/lua"
 )
 
 // submit queues a call and sees to it that somebody sends it.
@@ -12,13 +14,40 @@ func (c *Client) submit(k *call) error {
 	switch {
 	case c.closed:
 		return wrap(k.script.Name(), errClosed)
-	case c.stuck == maxInFlight, len(c.queue) >= maxQueue:
+	case c.stuck == maxInFlight:
+		c.tell()
+		fallthrough
+	case len(c.queue) >= maxQueue && !k.returns:
+		c.observe(k, 0, Saturated)
 		return wrap(k.script.Name(), errSaturated)
 	}
 	k.queued = time.Now()
 	c.queue = append(c.queue, k)
 	c.start()
 	return nil
+}
+
+// tell lets the guard know that nothing can be sent because everything is stuck:
+// no call would otherwise reach it before go-redis gives one up. mu is held.
+func (c *Client) tell() {
+	if c.telling {
+		return
+	}
+	c.telling = true
+	c.work.Add(1)
+	go func() {
+		defer c.work.Done()
+		_ = c.cfg.Guard(func() error { return wrap(lua.Acquire.Name(), errSaturated) })
+		c.mu.Lock()
+		c.telling = false
+		c.mu.Unlock()
+	}()
+}
+
+func (c *Client) observe(k *call, took time.Duration, class Class) {
+	if c.cfg.Observe != nil {
+		c.cfg.Observe(k.script.Name(), took, class)
+	}
 }
 
 // start begins a pipeline if there are calls and room for one. mu is held.

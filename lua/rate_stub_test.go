@@ -1,0 +1,2 @@
+package lua_test
+var parting, joining, saving, charging, small, relimiting []scenario
