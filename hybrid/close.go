@@ -12,7 +12,8 @@ const closeGrace = 40 * time.Millisecond
 
 // Close ends the limiter: those who wait get [ErrClosed], permits on lease are
 // given back, and its goroutines end, within the remote time-out and 50 ms.
-// Later calls of any method get ErrClosed. Close may be called again and
+// Later calls get ErrClosed. What cannot be given back within that time, as with
+// very many leases, is free again when the leases end. Close may be called again and
 // concurrently; each call returns when the first has done its work, with the
 // same error: nil, or a [*CloseError] with what had to be left behind.
 //

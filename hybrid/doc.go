@@ -14,7 +14,7 @@
 //
 //	res, err := lim.Allow(ctx, "user:10001")
 //	if err != nil {
-//		return err // a closed limiter or a bad argument, never an outage
+//		return err // a bad argument, a closed limiter or an ended context, never an outage
 //	}
 //	if !res.Allowed {
 //		return tooManyRequests(res.RetryAfter)

@@ -18,7 +18,7 @@ var (
 	ErrInvalidN = errors.New("hybrid: negative number of tokens")
 	// ErrExceedsBurst: more tokens than the burst, or than this instance's local
 	// share of it. The request can never pass, so there is no RetryAfter.
-	ErrExceedsBurst = errors.New("hybrid: the request exceeds the burst and can never pass")
+	ErrExceedsBurst = errors.New("hybrid: the request exceeds the burst, or this instance's share of it, and can never pass")
 	// ErrWouldExceedDeadline: Wait cannot get the permit before the context's
 	// deadline. It matches context.DeadlineExceeded as well.
 	ErrWouldExceedDeadline error = deadlineError{}

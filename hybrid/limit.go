@@ -96,11 +96,11 @@ func ParseLimit(text string) (Limit, error) {
 	}
 	n, err := strconv.Atoi(count)
 	if err != nil {
-		return bad("the count is not an integer")
+		return bad("the count is not an integer, or is too large")
 	}
 	d, err := parsePeriod(period)
 	if err != nil {
-		return bad("the period is not a unit or a duration")
+		return bad("the period is not a unit (s, m, h, d) or a duration (500ms, 1h30m, 7d)")
 	}
 	l := Per(n, d)
 	if len(fields) == 3 {
@@ -176,6 +176,8 @@ const exact = 1 << 53
 // units validates the limit.
 func (l Limit) units() (units, error) {
 	switch {
+	case l == Limit{}:
+		return units{}, &ConfigError{Field: "Limit", Reason: "no limit was given; want for example PerSecond(100) or the text \"100/s\""}
 	case l.n <= 0:
 		return units{}, &ConfigError{Field: "Limit", Reason: fmt.Sprintf("the rate must be positive, not %d per %v", l.n, l.period)}
 	case l.period <= 0:

@@ -16,8 +16,8 @@ import (
 )
 
 // A Limiter keeps one limit for any number of keys across all instances that
-// use the same Redis and name. It may be used by many goroutines at once; end
-// it with [Limiter.Close].
+// use the same Redis and name. Make one with [New]; the zero Limiter is not usable.
+// It may be used by many goroutines at once; end it with [Limiter.Close].
 type Limiter struct {
 	cfg      config
 	limit    Limit

@@ -54,20 +54,22 @@ type config struct {
 
 // WithName names the limiter in keys, metrics and logs. Limiters of one name
 // share their buckets, so give one name to one limit. Default: the text of the
-// limit, so that different limits never share a bucket by accident.
+// limit, so that different limits never share a bucket by accident. Two limits of
+// the same text for different purposes need names.
 func WithName(name string) Option { return func(c *config) { c.name = name } }
 
 // WithLocalShare caps what this instance takes of each key at s times the rate
-// and s times the burst, 0 < s ≤ 1: a local token bucket that is asked before
-// anything else and charged when permits are granted. Requests beyond it are
-// refused here ([SourcePrefilter]). s times the burst must be at least 1.
-// Default: 1, no cap.
+// and s times the burst, 0 < s ≤ 1: a local token bucket that is charged when
+// permits are granted. What it does not hold is refused here, whatever Redis would
+// say ([SourcePrefilter]). s times the burst must be at least 1. Keys beyond
+// [WithMaxKeys] have no share. Default: 1, no cap.
 func WithLocalShare(s float64) Option { return func(c *config) { c.share = s } }
 
 // WithLeaseHorizon sets for how long a lease should last the demand that is
 // seen, from 10 ms to 5 s. Longer ones ask Redis less often and strand more
 // permits when an instance dies. A key with little demand stretches it, up to
-// 5 s. A lease ends after five horizons, and after 500 ms at the earliest.
+// 5 s. A lease ends after five horizons, at the earliest after 500 ms: with the
+// default after 1 s, for a key with little demand after 25 s at the latest.
 // Default: 200 ms.
 func WithLeaseHorizon(d time.Duration) Option { return func(c *config) { c.horizon = d } }
 
@@ -98,14 +100,16 @@ func WithHeadroom(f float64) Option {
 func WithOutagePolicy(p OutagePolicy) Option { return func(c *config) { c.policy = p } }
 
 // WithMaxKeys bounds how many keys are remembered here. While Redis is well,
-// keys beyond the bound are decided by Redis one by one; in an outage they
-// share a fixed number of buckets. Default: 100,000.
+// keys beyond the bound are decided by Redis one by one, without a lease, a local
+// share or a queue of their own; in an outage they share a fixed number of
+// buckets. Default: 100,000.
 func WithMaxKeys(n int) Option { return func(c *config) { c.maxKeys = n } }
 
 // WithEvents has f called for each [Event], one at a time and in order, on a
 // goroutine of its own and under no lock. If f is slow, events wait in a
-// bounded queue and then are dropped and counted; if it panics, the event is
-// lost and the limiter goes on. Default: none.
+// bounded queue and then are dropped and counted, changes of the breaker first; if
+// it panics, the event is lost, the panic is logged and the limiter goes on. A
+// handler may still run when Close has returned. Default: none.
 func WithEvents(f func(Event)) Option { return func(c *config) { c.events = f } }
 
 // WithLogger sets where transitions are logged; single requests never are.

@@ -29,7 +29,7 @@ func (l *Limiter) Wait(ctx context.Context, key string) (Result, error) {
 	return l.WaitN(ctx, key, 1)
 }
 
-// WaitN waits until n tokens of a key can be had. Those who wait on one instance
+// WaitN waits until n tokens of a key can be had; n = 0 only looks. Those who wait on one instance
 // are served in order of arrival, and no Take of this instance overtakes them.
 // WaitN ends with the permit, with the context's error, or with [ErrClosed]. If
 // it is known that the permit comes after the context's deadline, it ends at

@@ -21,25 +21,31 @@ type Result struct {
 	Limit Limit
 	// Remaining is how many tokens are left for the key, as far as is known here:
 	// exact when Redis decided, else what this instance holds plus what Redis last
-	// told. Always within [0, Burst].
+	// told. In an outage: what is left of this instance's part. Always within
+	// [0, Burst].
 	Remaining int
 	// RetryAfter is how long to wait before the same request can pass, if nobody
-	// else asks meanwhile. 0 if allowed, positive if not.
+	// else asks meanwhile. 0 if allowed, positive if not. In an outage it is what
+	// this instance's part takes; a request larger than that part's burst passes
+	// only when Redis is back.
 	RetryAfter time.Duration
-	// ResetAfter is how long until the bucket is full, if nobody asks.
+	// ResetAfter is how long until the bucket, or in an outage this instance's
+	// part, is full if nobody asks.
 	ResetAfter time.Duration
 }
 
 // A Source says who made a decision.
 type Source uint8
 
-// The sources, in the order in which they are asked.
+// The sources. [Limiter.Take] tells in which order they are asked.
 const (
 	// SourcePrefilter: the local share of this instance is used up (refusals only).
 	SourcePrefilter Source = iota + 1
 	// SourceLease: a permit that this instance holds on lease (admissions only).
 	SourceLease
-	// SourceDenied: Redis said no a moment ago, and when to ask again (refusals only).
+	// SourceDenied: refused here without asking, because Redis said no a moment ago,
+	// or because this instance has a part of the rate and has used it up (refusals
+	// only).
 	SourceDenied
 	// SourceRedis: Redis, asked for this request.
 	SourceRedis

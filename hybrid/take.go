@@ -12,21 +12,24 @@ func (l *Limiter) Allow(ctx context.Context, key string) (Result, error) {
 	return l.Take(ctx, Request{Key: key, N: 1})
 }
 
-// AllowN asks for n tokens of a key. It is shorthand for [Limiter.Take].
+// AllowN asks for n tokens of a key; 0 only looks. It is shorthand for
+// [Limiter.Take].
 func (l *Limiter) AllowN(ctx context.Context, key string, n int) (Result, error) {
 	return l.Take(ctx, Request{Key: key, N: n})
 }
 
 // Take decides a request now, without waiting for tokens. It asks, in this
-// order: the permits that this instance holds on lease, its local share, a
-// refusal of Redis that still stands, Redis, and in an outage the outage policy.
-// Only the fourth step waits for anything, for the remote time-out at most.
+// order: the permits that this instance holds on lease, and the rate at which
+// such a lease earns more; its local share; a refusal of Redis that still stands;
+// Redis; and in an outage the outage policy. Only Redis is waited for, for the
+// remote time-out at most.
 //
 // The error is nil unless the request can never be decided: [ErrInvalidKey],
-// [ErrInvalidN], [ErrExceedsBurst], [ErrClosed], or the context's own error if
-// it ended while Redis was asked. A refusal is not an error, and neither is an
-// outage. The context does not bound how long Redis may take, and its end does
-// not count against Redis.
+// [ErrInvalidN], [ErrExceedsBurst], [ErrClosed], or the context's own error if it
+// had ended when Redis was to be asked, or ended meanwhile. A permit on lease is
+// given even then. A refusal is not an error, and neither is an outage. The
+// context does not bound how long Redis may take, and its end does not count
+// against Redis.
 func (l *Limiter) Take(ctx context.Context, r Request) (Result, error) {
 	if r.N == 0 {
 		return l.Peek(ctx, r.Key)

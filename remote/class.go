@@ -118,7 +118,7 @@ var (
 	errTimeout   = &fault{Timeout, "no answer within the time-out"}
 	errSaturated = &fault{Saturated, "all calls in flight are stuck"}
 	errClosed    = &fault{Closed, "the limiter is closed"}
-	errRefused   = &fault{Refused, "the guard refused the call"}
+	errRefused   = &fault{Refused, "the circuit breaker is open"}
 	errNewer     = &fault{Version, "the state is of a newer format"}
 	errStale     = &fault{Stale, "a later message was answered first"}
 )

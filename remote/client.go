@@ -63,8 +63,8 @@ type call struct {
 	queued time.Time
 	// returns: it gives a lease back, and is bounded by the leases that there are.
 	returns bool
-	decode func(reply any) error // called at most once, before done
-	done   func(err error)       // called once
+	decode  func(reply any) error // called at most once, before done
+	done    func(err error)       // called once
 }
 
 // result is what became of a call.
