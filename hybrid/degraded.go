@@ -110,9 +110,16 @@ func (l *Limiter) degrade(e *entry, n, now int64) Result {
 	defer f.mu.Unlock()
 	q := f.at(l, l.startLevel(e, now), now)
 	if q.Take(n, now) {
-		return l.allow(SourceDegraded, q.Tokens(now))
+		return l.ofPart(l.allow(SourceDegraded, q.Tokens(now)))
 	}
-	return l.refuse(SourceDegraded, q.Tokens(now), q.RetryAfter(n, now))
+	return l.ofPart(l.refuse(SourceDegraded, q.Tokens(now), q.RetryAfter(n, now)))
+}
+
+// ofPart makes the ResetAfter of a result that of this instance's part.
+func (l *Limiter) ofPart(r Result) Result {
+	missing := float64(max(0, l.quota.burst-int64(r.Remaining)))
+	r.ResetAfter = time.Duration(math.Min(math.Ceil(missing/l.quota.perSecond*1e9), math.MaxInt64/2))
+	return r
 }
 
 // degradeQueue moves the queue of a key through the outage policy. mu is held.

@@ -23,6 +23,7 @@ type flight struct {
 const (
 	callsPerLump  = 8
 	leastPerLump  = 4
+	leastByRate   = 3   // tokens in a horizon that make the rate of a limit worth sharing
 	renewBelow    = 0.2 // of a lump
 	leaseUsable   = 0.9 // of the time the root counts the lease for
 	denialsSpread = 0.25
@@ -64,10 +65,11 @@ func (l *Limiter) message(e *entry, now int64) *flight {
 	if e.lease.Rate() > 0 {
 		want = max(want, least) // it meters itself, and goes on wanting to
 	}
-	var rate, burst int64
 	if want < least || !e.tracked {
 		want = 0
-	} else {
+	}
+	var rate, burst int64
+	if want > 0 && l.units.rate.PerSecond()*l.cfg.horizon.Seconds() >= leastByRate {
 		rate, burst = l.mostRate, l.largest*local.Unit
 	}
 	f.horizon = int64(horizon)

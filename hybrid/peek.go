@@ -72,7 +72,7 @@ func (l *Limiter) peekDegraded(e *entry, held, now int64) Result {
 	f := e.fallback
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	tokens, retry := l.quota.burst, time.Duration(0)
+	tokens, retry := l.quota.burst, time.Duration(1e9/l.quota.perSecond)
 	if f.quota != nil {
 		tokens, retry = f.quota.Tokens(now), f.quota.RetryAfter(1, now)
 	}
@@ -80,9 +80,9 @@ func (l *Limiter) peekDegraded(e *entry, held, now int64) Result {
 		tokens = min(tokens, int64(l.startLevel(e, now)))
 	}
 	if tokens+held == 0 {
-		return l.refuse(SourceDegraded, 0, retry)
+		return l.ofPart(l.refuse(SourceDegraded, 0, retry))
 	}
-	return l.allow(SourceDegraded, tokens+held)
+	return l.ofPart(l.allow(SourceDegraded, tokens+held))
 }
 
 // Reset gives a key its full burst again, but for what other instances hold on

@@ -174,19 +174,22 @@ if want > 0 and not refused and not saving then
 end
 
 -- The rate: where the root is short, each holder meters itself with a part of
--- the rate in proportion to its demand, as far as others have left any, if that
--- is worth three tokens per horizon, a fifth of the lease. Its burst is the same
--- part of the burst. What it holds beyond becomes lump: a smaller part neither
--- destroys nor mints.
+-- the rate in proportion to its demand, not much above it, and as far as others
+-- have left any, if that is worth three tokens per horizon, a fifth of the lease.
+-- Its burst is the same part of the burst: at least three tokens, or all of it,
+-- since a bucket of one or two overflows between arrivals. What it holds beyond
+-- becomes lump: a smaller part neither destroys nor mints.
 local top = floordiv(limit.num * 1000000, limit.den)
 local joins = false -- its demand counts from now on, so that the others make room
 local short = had > 0 or refused or b.tokens < 1000000
 local most_rate = tonumber(ARGV[10])
 if most_rate > 0 and want > 0 and demand > 0 and short and not saving and limit.num <= FASTEST then
-  local part = math.floor(math.min(top * (demand / total), most_rate))
+  local part = math.floor(math.min(top * (demand / total), most_rate, demand * 1.5))
   -- Beside others, the root keeps room for one token, for those whose part is less.
   local shared = limit.burst - (demand < total and 1000000 or 0)
   local b_part = math.floor(math.min(shared * (part / top), tonumber(ARGV[11])))
+  -- Who has too little for a lease has its part at the root, if that will ever do.
+  local at_root = b.rates > 0 and largest <= math.max(b_part, 1000000)
   if longing > b_part and longing > 1000000 then
     -- Somebody waits for more than a part will ever hold: for the length of a
     -- lease no new ones are cut, so that the root can fill up for it.
@@ -195,12 +198,14 @@ if most_rate > 0 and want > 0 and demand > 0 and short and not saving and limit.
     -- The burst counts as out at once, so there must be room for it beside what
     -- the root has, which is not destroyed, and beside what others hold, who make
     -- room when they renew.
-    local need, room = math.max(largest, 1000000), limit.burst - math.max(0, b.tokens)
+    local need = math.max(largest, math.min(3000000, limit.burst))
+    local room = limit.burst - math.max(0, b.tokens)
     joins = math.min(b_part, room) >= need
     rate = math.max(0, math.min(part, top - b.rates))
     burst = math.floor(math.min(b_part, room - b.out + kept) * (rate / part))
     if not joins or burst < need then
       rate, burst = 0, 0
+      joins = joins or at_root
     elseif refused then
       -- What is left is too little for somebody here, who now waits for this lease.
       local g = math.max(0, floordiv(math.min(b.tokens, want), 1000000) * 1000000)
@@ -211,7 +216,7 @@ if most_rate > 0 and want > 0 and demand > 0 and short and not saving and limit.
     b.out = b.out + math.max(0, burst - kept)
     b.rates = b.rates + rate
   else
-    joins = b.rates > 0 -- too little for a lease: its part is to be had at the root
+    joins = at_root
   end
 end
 

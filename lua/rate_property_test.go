@@ -40,7 +40,6 @@ func parted(t *rapid.T, s server) {
 	l := partedLimit.Draw(t, "limit")
 	same := true // all leases were granted under this limit
 	holders := []*claimant{{id: "a"}, {id: "b"}, {id: "c"}, {id: "d"}}
-	var before int64 // rates as of the last message
 	for range rapid.IntRange(1, 60).Draw(t, "steps") {
 		if rapid.IntRange(0, 2).Draw(t, "pace") == 0 {
 			if us := anyPause(t, l); w.now+us < 8_000_000_000_000_000 {
@@ -79,9 +78,6 @@ func parted(t *rapid.T, s server) {
 		a := w.meter(m)
 		if a.status != ok {
 			continue
-		}
-		if a.rate > 0 {
-			before = max(before, a.rates)
 		}
 		if a.rates == 0 {
 			same = true

@@ -26,7 +26,11 @@ func (m metered) args() []any {
 
 // top is the rate of a limit in micro-tokens per second, as a lease can have it.
 func (l limit) top() int64 {
-	return floor(new(big.Rat).Mul(l.rate(), rat(unit)))
+	r := new(big.Rat).Mul(l.rate(), rat(unit))
+	if r.Cmp(rat(1<<50)) > 0 {
+		return 1 << 50
+	}
+	return floor(r)
 }
 
 var rateScenarios = []([]scenario){parting, joining, saving, charging, small, relimiting}
@@ -149,7 +153,7 @@ func (w *world) untilFull(l limit, a answer) int64 {
 	// What is gained before the last lease ends, less what they earn.
 	gain := new(big.Rat).Sub(l.rate(), big.NewRat(a.rates, unit))
 	gain.Mul(gain, rat(a.lastEnd))
-	if room := rat(max(0, l.burst-a.out-a.tokens)); gain.Cmp(room) > 0 {
+	if room := rat(max(0, max(0, l.burst-a.out)-a.tokens)); gain.Cmp(room) > 0 {
 		gain = room
 	}
 	if gain.Sign() > 0 {

@@ -1,2 +1,0 @@
-package lua_test
-var parting, joining, saving, charging, small, relimiting []scenario
