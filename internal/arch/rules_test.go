@@ -126,7 +126,7 @@ func importFault(from row, dir string, to row, target string, test bool) string 
 	switch {
 	case from.path == to.path && sameUnit(from, dir, target):
 		return ""
-	case test && (from.testHelp || to.testHelp):
+	case test && (from.testHelp || to.testHelp || slices.Contains(from.testsUse, target)):
 		return ""
 	case to.testHelp:
 		if from.testHelp || slices.Contains(from.uses, target) {
