@@ -37,7 +37,7 @@ import (
 // The seed fixes the set-up, the load and the faults, with their instants. Which
 // of two goroutines goes first within one instant is not in it, so repeat it.
 func TestSchedules(t *testing.T) {
-	base, n := rand.Uint64()>>1, runs(normalSchedules, 10_000)
+	base, n := rand.Uint64()>>1, runs(normalSchedules, fullSchedules)
 	if text := os.Getenv("LIMITER_SEED"); text != "" {
 		seed, err := strconv.ParseUint(text, 10, 64)
 		if err != nil {
@@ -53,8 +53,11 @@ func TestSchedules(t *testing.T) {
 	}
 }
 
-// normalSchedules take about twenty seconds with the race detector on two cores.
-const normalSchedules = 20
+// Schedules take about a second each with the race detector on two cores.
+const (
+	normalSchedules = 20
+	fullSchedules   = 500
+)
 
 // A setUp is what stays the same in a schedule.
 type setUp struct {
