@@ -174,11 +174,20 @@ func (l *Limiter) step(e *entry, n, now int64) step {
 	case !l.breaker.Closed() || now < e.badUntil:
 		res := l.degrade(e, n, now)
 		return step{decided, res, res.RetryAfter}
+	case l.inTheWay(e, n, now):
+		return step{next: giveWay}
 	case now < e.root.until && float64(n*local.Unit) > e.bound(l, now):
 		return refused(SourceDenied, int64(e.bound(l, now))/local.Unit, l.retryAfter(&e.root, n, now), l.wakeAfter(e, n, now))
 	default:
 		return step{next: askRoot}
 	}
+}
+
+// inTheWay reports whether the root can never have n tokens while this instance
+// holds its lease.
+func (l *Limiter) inTheWay(e *entry, n, now int64) bool {
+	rights := e.lease.Rights(now)
+	return rights > 0 && n+rights > l.units.burst
 }
 
 // join puts a request at the end of the queue of its key. mu is held.

@@ -308,3 +308,18 @@ func TestWaitWithALocalShare(t *testing.T) {
 		want(t, "served", s.String(), "[0@100ms 1@200ms 2@300ms]")
 	})
 }
+
+// TestLargeWaiterIsNotBlockedByItsOwnLease: the root never has a whole burst while
+// this instance holds part of it, so the lease is given back for whoever needs it.
+func TestLargeWaiterIsNotBlockedByItsOwnLease(t *testing.T) {
+	bubble(t, func(t *testing.T, r *redistest.Mini) {
+		lim := start(t, r, hybrid.PerSecond(10).WithBurst(1000))
+		every(t, lim, 300, time.Millisecond, func(hybrid.Result) {})
+		want(t, "a lease was granted", lim.Stats().TokensGranted > 0, true)
+		ctx, cancel := context.WithTimeout(t.Context(), 31*time.Second) // for the 300 spent
+		defer cancel()
+		if _, err := lim.WaitN(ctx, "k", 1000); err != nil {
+			t.Fatal(err)
+		}
+	})
+}
