@@ -8,7 +8,7 @@ GO ?= go
 # The race detector is on by default; `make test RACE=` turns it off.
 RACE ?= -race
 # The limit of one package's test run.
-TIMEOUT ?= 5m
+TIMEOUT ?= 8m
 # How long each fuzz function runs in `make fuzz`.
 FUZZTIME ?= 10s
 # The foreign systems for which the library must build; 386 finds what breaks

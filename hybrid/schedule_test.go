@@ -55,7 +55,7 @@ func TestSchedules(t *testing.T) {
 
 // Schedules take about a second each with the race detector on two cores.
 const (
-	normalSchedules = 20
+	normalSchedules = 8
 	fullSchedules   = 500
 )
 
