@@ -244,7 +244,7 @@ func (l *Limiter) breakerChanged(c breaker.Change) {
 	case c.From == breaker.Closed && c.To == breaker.Open:
 		allowed, refused := l.counts.degraded()
 		l.outage.begin(c.At, allowed, refused)
-		class := classOf(c.Err)
+		class := remote.ClassOf(c.Err)
 		if class.Misconfigured() {
 			l.reportMisconfigured(class, "", c.Err)
 		}

@@ -171,7 +171,7 @@ func (l *Limiter) land(e *entry, f *flight, a remote.Answer, err error) {
 
 // failed takes back the requests of a message that has no answer. mu is held.
 func (l *Limiter) failed(e *entry, f *flight, err error) {
-	class := classOf(err)
+	class := remote.ClassOf(err)
 	key := e.key
 	l.suspect.Store(&key)
 	if class.KeyOnly() { // the others are well: this one is left alone for a while

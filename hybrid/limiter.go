@@ -121,7 +121,7 @@ func isNil(rdb redis.UniversalClient) bool {
 // judge tells the breaker what an outcome says about Redis: a denial or a fault
 // of one key is an answer like any other.
 func judge(err error) breaker.Verdict {
-	switch class := classOf(err); {
+	switch class := remote.ClassOf(err); {
 	case class == remote.None, class.KeyOnly():
 		return breaker.Healthy
 	case class == remote.Timeout, class == remote.Saturated:
@@ -141,8 +141,6 @@ func isOutage(err error) bool {
 	var fault *remote.Error
 	return errors.As(err, &fault) || errors.Is(err, breaker.ErrOpen) || errors.Is(err, errTimeout)
 }
-
-func classOf(err error) remote.Class { return remote.ClassOf(err) }
 
 // probe makes one real call for a key that suffered.
 func (l *Limiter) probe() error {

@@ -108,9 +108,7 @@ func (c *Client) deliver(batch []*call, results []result, begun time.Time) {
 	took := time.Since(begun)
 	for i, k := range batch {
 		err := wrap(k.script.Name(), results[i].err)
-		if c.cfg.Observe != nil {
-			c.cfg.Observe(k.script.Name(), took, ClassOf(err))
-		}
+		c.observe(k, took, ClassOf(err))
 		k.done(err)
 	}
 }
