@@ -8,8 +8,10 @@ import (
 	"github.com/resilient-go/limiter/remote"
 )
 
-// apply takes in the lease that an answer describes. mu is held.
+// apply takes in the lease that an answer describes, and the limit that applies.
+// mu is held.
 func (l *Limiter) apply(e *entry, f *flight, a remote.Answer, now int64) {
+	l.govern(e, a.Limit, now)
 	total := a.Lump / local.Unit
 	granted := max(0, total-f.kept)
 	low := int64(0)
@@ -47,6 +49,27 @@ func (l *Limiter) apply(e *entry, f *flight, a remote.Answer, now int64) {
 	l.rtt.Store((l.rtt.Load()*7 + rtt) / 8)
 }
 
+// govern puts the limit in force that the root says applies. mu is held.
+func (l *Limiter) govern(e *entry, applies remote.Limit, now int64) {
+	if e.mine.fixed() { // since the message was sent
+		return
+	}
+	t, theirs := l.termsOf(e.mine, applies)
+	l.adopt(e, t, now)
+	if theirs {
+		l.reportMismatch(e, t)
+	}
+}
+
+// termsOf are the terms of the limit that applies, ours or those of another
+// instance.
+func (l *Limiter) termsOf(ours *terms, applies remote.Limit) (t *terms, theirs bool) {
+	if r := ours.remote(); applies.Num == r.Num && applies.Den == r.Den && applies.Burst == r.Burst {
+		return ours, false
+	}
+	return l.cfg.theirTerms(applies), true
+}
+
 // distribute hands an answer out to those it is for. The patient ones among the
 // refused go back to the head of the queue. mu is held.
 func (l *Limiter) distribute(e *entry, f *flight, a remote.Answer, now int64) {
@@ -70,7 +93,7 @@ func (l *Limiter) distribute(e *entry, f *flight, a remote.Answer, now int64) {
 			if w.gone {
 				spare += n
 			} else {
-				l.decide(e, w, l.allow(SourceRedis, remaining))
+				l.decide(e, w, e.force().allow(SourceRedis, remaining))
 			}
 		}
 		for _, w := range run[a.Granted[i]:] {
@@ -95,11 +118,11 @@ func (l *Limiter) distribute(e *entry, f *flight, a remote.Answer, now int64) {
 		switch {
 		case len(back) == 0 && w.n <= spare:
 			spare -= w.n
-			l.decide(e, w, l.allow(SourceRedis, remaining))
+			l.decide(e, w, e.force().allow(SourceRedis, remaining))
 		case w.patient:
 			back = append(back, w)
 		default:
-			l.decide(e, w, l.refuse(SourceRedis, remaining, l.nextTry(e, back, w.n, now)))
+			l.decide(e, w, e.force().refuse(SourceRedis, remaining, l.nextTry(e, back, w.n, now)))
 		}
 	}
 	l.counts.lost.Add(uint64(spare))
@@ -116,14 +139,6 @@ func (l *Limiter) settle(e *entry) {
 	}
 }
 
-// metered is what a caller is told to wait for what takes d where leases are
-// about. A lease may be returned meanwhile, and on the way the root, which counts
-// whole microseconds, may lose a few of them and a few micro-tokens.
-func (l *Limiter) metered(d time.Duration) time.Duration {
-	d += time.Duration(32*1000/l.units.rate.PerSecond()) + 4*time.Microsecond - 1
-	return d - d%time.Microsecond
-}
-
 // nextTry is when n tokens can be had after a refusal of the root: from the
 // lease's own rate, or from the root.
 func (l *Limiter) nextTry(e *entry, ahead []*waiter, n, now int64) time.Duration {
@@ -131,7 +146,7 @@ func (l *Limiter) nextTry(e *entry, ahead []*waiter, n, now int64) time.Duration
 		if len(ahead) > 0 {
 			return l.turn(e, total(ahead)+n, now)
 		}
-		return l.metered(d)
+		return e.force().metered(d)
 	}
-	return max(l.retryAfter(&e.root, n, now), l.turn(e, total(ahead)+n, now))
+	return max(e.force().retryAfter(&e.root, n, now), l.turn(e, total(ahead)+n, now))
 }

@@ -90,7 +90,7 @@ func (l *Limiter) returning(e *entry, now int64) *remote.Message {
 	l.settle(e)
 	l.counts.expired.Add(uint64(lost))
 	return &remote.Message{
-		Key: e.key, Limit: l.units.remote(), Seq: l.seq.Add(1), TTL: leaseFor(l.cfg.horizon),
+		Key: e.key, Limit: e.mine.remote(), Seq: l.seq.Add(1), TTL: leaseFor(l.cfg.horizon),
 		Returned: held*local.Unit + part, Spent: spent * local.Unit,
 	}
 }

@@ -18,7 +18,7 @@ type quotaShape struct {
 // rounding makes up for what a part of a whole number may be short of one.
 const rounding = 1e-9
 
-func newQuotaShape(c config, u units) quotaShape {
+func newQuotaShape(c *config, u units) quotaShape {
 	part := c.headroom / float64(c.instances)
 	if c.share < 1 { // a cap in an outage too
 		part = math.Min(part, c.share)
@@ -38,7 +38,8 @@ type fallback struct {
 
 	mu    sync.Mutex // guards what follows; taken under an entry's lock
 	quota *local.Quota
-	fresh bool // Redis has answered since the quota was last used
+	shape quotaShape // of the quota
+	fresh bool       // Redis has answered since the quota was last used
 }
 
 // heard notes that Redis answered: the next outage starts at its level.
@@ -48,16 +49,28 @@ func (f *fallback) heard() {
 	f.mu.Unlock()
 }
 
-// at returns the quota, made or lowered to a level. mu is held.
-func (f *fallback) at(l *Limiter, level float64, now int64) *local.Quota {
+// at returns the quota in a shape, made or lowered to a level. mu is held.
+func (f *fallback) at(shape quotaShape, level float64, now int64) *local.Quota {
+	if f.quota != nil && f.shape != shape {
+		f.quota.Reshape(shape.perSecond, shape.burst, now)
+	}
 	switch {
 	case f.quota == nil:
-		f.quota = local.NewQuota(l.quota.perSecond, l.quota.burst, level, now)
+		f.quota = local.NewQuota(shape.perSecond, shape.burst, level, now)
 	case f.fresh:
 		f.quota.Lower(level, now)
 	}
-	f.fresh = false
+	f.fresh, f.shape = false, shape
 	return f.quota
+}
+
+// shape is that of the degraded bucket of a key. Keys without a place in the
+// table fall together, whatever their limits, into buckets of the limiter's own.
+func (l *Limiter) shape(e *entry) quotaShape {
+	if t := l.terms.Load(); !e.tracked && !t.fixed() {
+		return t.quota
+	}
+	return e.force().quota
 }
 
 // full reports whether forgetting the quota of e would give nothing away. In an
@@ -69,7 +82,7 @@ func (f *fallback) full(l *Limiter, e *entry, now int64) bool {
 		return false
 	}
 	lowered := f.quota != nil && !f.fresh
-	return l.breaker.Closed() || lowered || l.startLevel(e, now) >= float64(l.quota.burst)
+	return l.up(e) || lowered || l.startLevel(e, now) >= float64(l.shape(e).burst)
 }
 
 // turn is how long n tokens take.
@@ -90,9 +103,9 @@ const refusedFor = time.Second
 // bucket for a key of which nothing is known.
 func (l *Limiter) startLevel(e *entry, now int64) float64 {
 	if !e.root.known {
-		return float64(l.quota.burst)
+		return float64(l.shape(e).burst)
 	}
-	return l.quota.part*e.bound(l, now)/local.Unit + rounding
+	return l.shape(e).part*e.bound(now)/local.Unit + rounding
 }
 
 // degrade decides a request by the outage policy. What is held on lease was
@@ -100,26 +113,19 @@ func (l *Limiter) startLevel(e *entry, now int64) float64 {
 func (l *Limiter) degrade(e *entry, n, now int64) Result {
 	switch l.cfg.policy {
 	case FailOpen:
-		return l.allow(SourceDegraded, l.units.burst)
+		return e.force().allow(SourceDegraded, e.force().burst)
 	case FailClosed:
-		return l.refuse(SourceDegraded, 0, refusedFor)
+		return e.force().refuse(SourceDegraded, 0, refusedFor)
 	default:
 	}
 	f := e.fallback
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	q := f.at(l, l.startLevel(e, now), now)
+	q := f.at(l.shape(e), l.startLevel(e, now), now)
 	if q.Take(n, now) {
-		return l.ofPart(l.allow(SourceDegraded, q.Tokens(now)))
+		return e.force().ofPart(e.force().allow(SourceDegraded, q.Tokens(now)))
 	}
-	return l.ofPart(l.refuse(SourceDegraded, q.Tokens(now), q.RetryAfter(n, now)))
-}
-
-// ofPart makes the ResetAfter of a result that of this instance's part.
-func (l *Limiter) ofPart(r Result) Result {
-	missing := float64(max(0, l.quota.burst-int64(r.Remaining)))
-	r.ResetAfter = time.Duration(math.Min(math.Ceil(missing/l.quota.perSecond*1e9), math.MaxInt64/2))
-	return r
+	return e.force().ofPart(e.force().refuse(SourceDegraded, q.Tokens(now), q.RetryAfter(n, now)))
 }
 
 // degradeQueue moves the queue of a key through the outage policy. mu is held.
@@ -128,7 +134,7 @@ func (l *Limiter) degradeQueue(e *entry, now int64) {
 		w := e.queue[0]
 		if e.lease.TakeLate(now, w.n) { // it was paid for
 			e.queue = e.queue[1:]
-			l.decide(e, w, l.allow(SourceLease, e.lease.Balance(now)))
+			l.decide(e, w, e.force().allow(SourceLease, e.lease.Balance(now)))
 			continue
 		}
 		res := l.degrade(e, w.n, now)

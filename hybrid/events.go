@@ -11,8 +11,8 @@ import (
 )
 
 // An Event is a rare thing that an operator wants to know of: [Degraded],
-// [Recovered], [BreakerChanged] or [Misconfigured]. Frequent things are counted
-// in [Stats].
+// [Recovered], [BreakerChanged], [Misconfigured] or [LimitMismatch]. Frequent
+// things are counted in [Stats].
 type Event interface {
 	// When is the time of the event.
 	When() time.Time
@@ -51,10 +51,22 @@ type BreakerChanged struct {
 // else. It is told once a minute at most, and again after an outage.
 type Misconfigured struct {
 	At    time.Time
-	Class string // "forbidden", "script", "protocol", "version", "badkey", "closed"
+	Class string // "forbidden", "script", "protocol", "version", "badkey", "closed", "limit"
 	Err   error
-	// Key is the name in Redis of the one key that suffers, if it is only one. It
+	// Key is the name in Redis of the one key that suffers, if it is only one, as
+	// with "limit": the function of WithLimitByKey gave an invalid one. It
 	// is not logged.
+	Key string
+}
+
+// LimitMismatch says that this instance applies another limit than it was given,
+// because an instance with a higher version of the limit, or with a smaller limit of
+// the same version, asks for the same keys. It is told once a minute at most.
+type LimitMismatch struct {
+	At                       time.Time
+	Ours, Theirs             Limit
+	OurVersion, TheirVersion int64
+	// Key is the name in Redis of the key where it showed. It is not logged.
 	Key string
 }
 
@@ -92,6 +104,16 @@ func (e BreakerChanged) attrs() (slog.Level, string, []slog.Attr) {
 func (e Misconfigured) attrs() (slog.Level, string, []slog.Attr) {
 	return slog.LevelError, "rate limiter misconfigured", []slog.Attr{
 		slog.String("class", e.Class), errorAttr(e.Err),
+	}
+}
+
+// When implements [Event].
+func (e LimitMismatch) When() time.Time { return e.At }
+
+func (e LimitMismatch) attrs() (slog.Level, string, []slog.Attr) {
+	return slog.LevelWarn, "rate limiter limit mismatch", []slog.Attr{
+		slog.String("ours", e.Ours.String()), slog.Int64("our_version", e.OurVersion),
+		slog.String("theirs", e.Theirs.String()), slog.Int64("their_version", e.TheirVersion),
 	}
 }
 
@@ -202,13 +224,20 @@ func (q *eventQueue) wait(d time.Duration) {
 // A reminder keeps the report of a lasting fault from being repeated.
 type reminder struct {
 	mu sync.Mutex // guards what follows
-	at [remote.Classes]time.Time
+	at [reminders]time.Time
 }
+
+// What a reminder tells apart: the classes of errors, and more.
+const (
+	badLimit = remote.Classes + iota
+	mismatch
+	reminders
+)
 
 const remindAfter = time.Minute
 
-// due reports whether the class is to be reported now.
-func (r *reminder) due(class remote.Class, now time.Time) bool {
+// due reports whether that is to be reported now.
+func (r *reminder) due(class int, now time.Time) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if last := r.at[class]; !last.IsZero() && now.Sub(last) < remindAfter {
@@ -226,7 +255,7 @@ func (r *reminder) clear() {
 
 func (l *Limiter) reportMisconfigured(class remote.Class, key string, err error) {
 	now := time.Now()
-	if !l.misconfigured.due(class, now) {
+	if !l.reminder.due(int(class), now) {
 		return
 	}
 	e := Misconfigured{At: now, Class: class.String(), Err: err}
@@ -234,6 +263,23 @@ func (l *Limiter) reportMisconfigured(class remote.Class, key string, err error)
 		e.Key = key
 	}
 	l.events.push(e)
+}
+
+// reportLimit reports an invalid limit of the user's function.
+func (l *Limiter) reportLimit(e *entry, err error) {
+	if now := time.Now(); l.reminder.due(badLimit, now) {
+		l.events.push(Misconfigured{At: now, Class: "limit", Err: err, Key: e.key})
+	}
+}
+
+// reportMismatch reports that another limit is in force for a key.
+func (l *Limiter) reportMismatch(e *entry, theirs *terms) {
+	if now := time.Now(); l.reminder.due(mismatch, now) {
+		l.events.push(LimitMismatch{
+			At: now, Ours: e.mine.limit, Theirs: theirs.limit,
+			OurVersion: e.mine.version, TheirVersion: theirs.version, Key: e.key,
+		})
+	}
 }
 
 // breakerChanged turns a change of the breaker into events. The breaker calls
@@ -256,7 +302,7 @@ func (l *Limiter) breakerChanged(c breaker.Change) {
 	case c.To == breaker.Closed:
 		allowed, refused := l.counts.degraded()
 		r := l.outage.end(c.At, allowed, refused)
-		l.misconfigured.clear()
+		l.reminder.clear()
 		l.events.push(r)
 		l.moveQueues()
 	}

@@ -56,7 +56,7 @@ func (l *Limiter) message(e *entry, now int64) *flight {
 	horizon := e.demand.Horizon(l.cfg.horizon, longestHorizon, callsPerLump)
 	target := min(int64(math.Ceil(e.demand.PerSecond()*horizon.Seconds())), e.ramp)
 	e.ramp = max(2*e.ramp, spent+asked, 1)
-	e.ramp = min(e.ramp, l.units.burst)
+	e.ramp = min(e.ramp, e.force().burst)
 	want := target - kept
 	if e.share != nil {
 		want = min(want, e.share.Level())
@@ -69,12 +69,12 @@ func (l *Limiter) message(e *entry, now int64) *flight {
 		want = 0
 	}
 	var rate, burst int64
-	if want > 0 && l.units.rate.PerSecond()*l.cfg.horizon.Seconds() >= leastByRate {
-		rate, burst = l.mostRate, l.largest*local.Unit
+	if want > 0 && e.force().rate.PerSecond()*l.cfg.horizon.Seconds() >= leastByRate {
+		rate, burst = e.force().mostRate, e.force().largest*local.Unit
 	}
 	f.horizon = int64(horizon)
 	f.msg = &remote.Message{
-		Key: e.key, Limit: l.units.remote(), Seq: l.seq.Add(1),
+		Key: e.key, Limit: e.mine.remote(), Seq: l.seq.Add(1),
 		TTL:  leaseFor(horizon),
 		Kept: kept*local.Unit + e.lease.Part(), Spent: spent * local.Unit,
 		Demand: int64(e.demand.PerSecond() * local.Unit),
@@ -104,7 +104,7 @@ func (l *Limiter) board(e *entry, f *flight) []remote.Need {
 				held = true
 				stay = append(stay, w)
 			} else {
-				l.decide(e, w, l.refuse(SourcePrefilter, 0, e.share.RetryAfter(w.n)))
+				l.decide(e, w, e.force().refuse(SourcePrefilter, 0, e.share.RetryAfter(w.n)))
 			}
 			continue
 		}
@@ -166,6 +166,9 @@ func (l *Limiter) land(e *entry, f *flight, a remote.Answer, err error) {
 		l.degradeQueue(e, now)
 	default:
 		l.pump(e, now)
+	}
+	if e.mine.fixed() && e.flight == nil { // the limit was changed meanwhile
+		l.giveBack(e, now)
 	}
 }
 

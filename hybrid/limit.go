@@ -2,13 +2,13 @@ package hybrid
 
 import (
 	"fmt"
+	"math"
 	"math/big"
 	"strconv"
 	"strings"
 	"time"
 
 	"github.com/resilient-go/limiter/local"
-	"github.com/resilient-go/limiter/remote"
 )
 
 // A Limit is a rate and a burst: a token bucket that starts full, holds at most
@@ -18,12 +18,22 @@ import (
 // Limits are comparable values. The zero Limit is invalid; [New] says so. The
 // burst is n unless [Limit.WithBurst] sets another one.
 //
-// The text form is "100/s", "7/3s", "1000/h burst 50": see [ParseLimit].
+// The text form is "100/s", "7/3s", "1000/h burst 50": see [ParseLimit]. Two
+// limits are no bucket: [Unlimited] and [Blocked].
 type Limit struct {
 	n      int64
 	period time.Duration
 	burst  int64
 }
+
+// Limits that are no bucket. Requests are decided here ([SourceRule]) and Redis
+// is not asked.
+var (
+	// Unlimited admits everything.
+	Unlimited = Limit{n: -1, burst: math.MaxInt64}
+	// Blocked refuses everything.
+	Blocked = Limit{n: -1}
+)
 
 // Per is a limit of n per period. Fractions are kept: Per(7, 3*time.Second) is
 // exactly that and not 2.333 per second.
@@ -47,17 +57,23 @@ func (l Limit) WithBurst(burst int) Limit {
 	return l
 }
 
-// Count is the n of n per period.
+// Count is the n of n per period; -1 for Unlimited and Blocked.
 func (l Limit) Count() int { return int(l.n) }
 
 // Period is the time in which the bucket gains Count tokens.
 func (l Limit) Period() time.Duration { return l.period }
 
 // Burst is the most that may pass at once.
-func (l Limit) Burst() int { return int(l.burst) }
+func (l Limit) Burst() int { return int(min(l.burst, math.MaxInt)) }
 
 // String is the text form, which [ParseLimit] reads.
 func (l Limit) String() string {
+	switch l {
+	case Unlimited:
+		return "unlimited"
+	case Blocked:
+		return "blocked"
+	}
 	s := strconv.FormatInt(l.n, 10) + "/" + periodText(l.period)
 	if l.burst != l.n {
 		s += " burst " + strconv.FormatInt(l.burst, 10)
@@ -80,11 +96,18 @@ func (l *Limit) UnmarshalText(text []byte) error {
 
 // ParseLimit reads a limit such as "100/s", "100/s burst 20", "7/3s",
 // "1000/1h30m" or "5/d". The period is a unit (s, m, h, d) or a duration as
-// [time.ParseDuration] takes it, with days allowed as in "30d". The error is a
+// [time.ParseDuration] takes it, with days allowed as in "30d". It also reads
+// "unlimited" and "blocked". The error is a
 // [*ConfigError] that says what is wrong; a limit that it returns is valid.
 func ParseLimit(text string) (Limit, error) {
 	bad := func(why string) (Limit, error) {
 		return Limit{}, &ConfigError{Field: "Limit", Reason: fmt.Sprintf("%q: %s; want for example \"100/s\" or \"1000/1h burst 50\"", text, why)}
+	}
+	switch text {
+	case "unlimited":
+		return Unlimited, nil
+	case "blocked":
+		return Blocked, nil
 	}
 	fields := strings.Fields(text)
 	if len(fields) != 1 && (len(fields) != 3 || fields[1] != "burst") {
@@ -199,8 +222,4 @@ func (l Limit) units() (units, error) {
 			"%v needs numbers up to %v in Redis, beyond 2^53 = %d where they are exact; lower the burst or choose a count and period with a common divisor", l, worst, int64(exact))}
 	}
 	return units{rate: local.Rate{Num: num.Int64(), Den: den.Int64()}, burst: l.burst}, nil
-}
-
-func (u units) remote() remote.Limit {
-	return remote.Limit{Num: u.rate.Num, Den: u.rate.Den, Burst: u.burst * local.Unit}
 }

@@ -4,13 +4,16 @@ import (
 	"crypto/rand"
 	"errors"
 	"log/slog"
+	mathrand "math/rand/v2"
 	"reflect"
+	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/redis/go-redis/v9"
 
 	"github.com/resilient-go/limiter/breaker"
+	"github.com/resilient-go/limiter/internal/inside"
 	"github.com/resilient-go/limiter/local"
 	"github.com/resilient-go/limiter/remote"
 )
@@ -19,15 +22,12 @@ import (
 // use the same Redis and name. Make one with [New]; the zero Limiter is not usable.
 // It may be used by many goroutines at once; end it with [Limiter.Close].
 type Limiter struct {
-	cfg      config
-	limit    Limit
-	units    units
-	largest  int64 // the largest request that can ever pass
-	quota    quotaShape
-	mostRate int64 // of a lease, in micro-tokens per second
+	cfg     config
+	terms   atomic.Pointer[terms] // of all keys without a limit of their own
+	limitMu sync.Mutex            // held by the one who changes terms
 
-	redis   *remote.Client
-	breaker *breaker.Breaker
+	redis   root
+	breaker gate
 	keys    *local.Table[*entry]
 	spill   [64]fallback // in an outage, for keys that are not in the table
 	epoch   time.Time    // instants count from here, on the monotonic clock
@@ -35,11 +35,11 @@ type Limiter struct {
 	rtt     atomic.Int64 // of late, in nanoseconds
 	suspect atomic.Pointer[string]
 
-	counts        counts
-	outage        outage
-	events        eventQueue
-	misconfigured reminder
-	sweeper       sweeper
+	counts   counts
+	outage   outage
+	events   eventQueue
+	reminder reminder
+	sweeper  sweeper
 
 	closed   atomic.Bool
 	closing  chan struct{} // closed when Close begins: those who wait leave
@@ -62,39 +62,42 @@ func New(rdb redis.UniversalClient, limit Limit, options ...Option) (*Limiter, e
 	if isNil(rdb) {
 		return nil, &ConfigError{Field: "New", Reason: "the Redis client is nil"}
 	}
-	u, err := limit.units()
-	if err != nil {
+	c := newConfig(options)
+	if err := c.validate(); err != nil {
 		return nil, err
 	}
-	c := newConfig(options)
-	if err := c.validate(u.burst); err != nil {
+	t, err := newTerms(&c, limit, c.version)
+	if err != nil {
 		return nil, err
 	}
 	if c.name == "" {
 		c.name = limit.String()
 	}
 	l := &Limiter{
-		cfg: c, limit: limit, units: u,
-		largest:  int64(c.share*float64(u.burst) + 1e-9),
-		quota:    newQuotaShape(c, u),
-		mostRate: int64(c.share * u.rate.PerSecond() * local.Unit),
-		keys:     local.NewTable[*entry](c.maxKeys),
-		epoch:    time.Now(),
-		events:   eventQueue{handle: c.events, log: c.log.With(slog.String("limiter", c.name))},
-		closing:  make(chan struct{}),
-		ended:    make(chan struct{}),
+		cfg:     c,
+		keys:    local.NewTable[*entry](c.maxKeys),
+		epoch:   time.Now(),
+		events:  eventQueue{handle: c.events, log: c.log.With(slog.String("limiter", c.name))},
+		closing: make(chan struct{}),
+		ended:   make(chan struct{}),
 	}
-	l.breaker = breaker.New(breaker.Config{
+	l.terms.Store(t)
+	if c.world != nil {
+		l.redis, l.breaker = elsewhere{c.world}, weather{c.world}
+		return l, nil
+	}
+	guard := breaker.New(breaker.Config{
 		Judge:     judge,
 		Probe:     l.probe,
 		SlowAfter: c.timeout * 3 / 4,
 		Patience:  c.timeout * 9 / 5,
 		Notify:    l.breakerChanged,
 	})
+	l.breaker = guard
 	l.redis = remote.New(rdb, remote.Config{
 		Holder:  rand.Text()[:16],
 		Timeout: c.timeout,
-		Guard:   l.breaker.Do,
+		Guard:   guard.Do,
 		Observe: func(_ string, _ time.Duration, class remote.Class) { l.counts.calls[class].Add(1) },
 	})
 	if c.policy == Share && !c.instancesSet {
@@ -106,11 +109,52 @@ func New(rdb redis.UniversalClient, limit Limit, options ...Option) (*Limiter, e
 // Name is the limiter's name, see [WithName].
 func (l *Limiter) Name() string { return l.cfg.name }
 
-// Limit is the limit in force.
-func (l *Limiter) Limit() Limit { return l.limit }
+// Limit is the limit that this instance was given last.
+func (l *Limiter) Limit() Limit { return l.terms.Load().limit }
+
+// root is where messages go: a [remote.Client].
+type root interface {
+	Acquire(m *remote.Message, done func(remote.Answer, error)) error
+	Peek(key string, limit remote.Limit, done func(remote.Level, error)) error
+	Reset(key string, limit remote.Limit, done func(remote.Level, error)) error
+	Probe(m *remote.Message) error
+	Bodies() uint64
+	Close() (stuck int)
+}
+
+// gate says whether the root may be asked: a [breaker.Breaker].
+type gate interface {
+	Closed() bool
+	State() breaker.State
+	Close()
+}
+
+// up reports whether Redis may be asked about a key.
+func (l *Limiter) up(*entry) bool { return l.breaker.Closed() }
 
 // now is the instant of the moment: nanoseconds since the limiter was made.
-func (l *Limiter) now() int64 { return int64(time.Since(l.epoch)) }
+func (l *Limiter) now() int64 {
+	if l.cfg.world != nil {
+		return l.cfg.world.Now()
+	}
+	return int64(time.Since(l.epoch))
+}
+
+// afterFunc is time.AfterFunc.
+func (l *Limiter) afterFunc(d time.Duration, f func()) inside.Timer {
+	if l.cfg.world != nil {
+		return l.cfg.world.AfterFunc(d, f)
+	}
+	return time.AfterFunc(d, f)
+}
+
+// chance is a random number in [0, 1).
+func (l *Limiter) chance() float64 {
+	if l.cfg.world != nil {
+		return l.cfg.world.Float64()
+	}
+	return mathrand.Float64()
+}
 
 // isNil sees through a nil pointer in the interface.
 func isNil(rdb redis.UniversalClient) bool {
@@ -142,6 +186,14 @@ func isOutage(err error) bool {
 	return errors.As(err, &fault) || errors.Is(err, breaker.ErrOpen) || errors.Is(err, errTimeout)
 }
 
+// probed is a limit for a probe: it has to pass the scripts and changes nothing.
+func (l *Limiter) probed() remote.Limit {
+	if t := l.terms.Load(); !t.fixed() {
+		return t.remote()
+	}
+	return remote.Limit{Num: 1, Den: 1, Burst: local.Unit}
+}
+
 // probe makes one real call for a key that suffered.
 func (l *Limiter) probe() error {
 	key := l.suspect.Load()
@@ -149,5 +201,5 @@ func (l *Limiter) probe() error {
 		k := remote.Key(l.cfg.name, "probe")
 		key = &k
 	}
-	return l.redis.Probe(&remote.Message{Key: *key, Limit: l.units.remote()})
+	return l.redis.Probe(&remote.Message{Key: *key, Limit: l.probed()})
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/resilient-go/limiter/internal/inside"
 	"github.com/resilient-go/limiter/remote"
 )
 
@@ -48,6 +49,9 @@ type config struct {
 	maxKeys   int
 	events    func(Event)
 	log       *slog.Logger
+	version   int64
+	limitOf   func(key string) Limit
+	world     inside.World // nil: the real one
 
 	instancesSet, headroomSet bool
 }
@@ -57,6 +61,23 @@ type config struct {
 // limit, so that different limits never share a bucket by accident. Two limits of
 // the same text for different purposes need names.
 func WithName(name string) Option { return func(c *config) { c.name = name } }
+
+// WithLimitVersion says how new the limit is. While instances of one name are
+// given different limits, as during a rolling deploy, the higher version wins for
+// all of them, and among equal versions the smaller limit: the lower rate, then the
+// smaller burst. An instance whose limit does not win applies the other one and
+// reports [LimitMismatch]; when nobody has asked for the winner during one lease,
+// the next one takes its place. From 0 to 2^53 − 1. Default: 0.
+func WithLimitVersion(version int64) Option { return func(c *config) { c.version = version } }
+
+// WithLimitByKey has f say the limit of each key; the limit that New is given
+// stands in where f gives an invalid one, which is reported as [Misconfigured], or
+// panics. [Unlimited] and [Blocked] are limits too. f is called when a key is first
+// asked for, and again when it is asked for and a lease horizon has passed, under
+// no lock and by whoever asks, who waits for it: have it look into memory, not into
+// a database. When it says another limit than before, that applies at once, as with
+// [Limiter.SetLimit]. Keys beyond [WithMaxKeys] ask f each time. Default: none.
+func WithLimitByKey(f func(key string) Limit) Option { return func(c *config) { c.limitOf = f } }
 
 // WithLocalShare caps what this instance takes of each key at s times the rate
 // and s times the burst, 0 < s ≤ 1: a local token bucket that is charged when
@@ -163,15 +184,13 @@ func newConfig(options []Option) config {
 }
 
 // validate checks everything that New was given besides the limit itself.
-func (c *config) validate(burst int64) error {
+func (c *config) validate() error {
 	bad := func(field, format string, args ...any) error {
 		return &ConfigError{Field: field, Reason: fmt.Sprintf(format, args...)}
 	}
 	switch {
 	case !(c.share > 0 && c.share <= 1):
 		return bad("WithLocalShare", "must be above 0 and at most 1, not %v", c.share)
-	case c.share*float64(burst) < 1:
-		return bad("WithLocalShare", "%v of a burst of %d is less than one request", c.share, burst)
 	case c.horizon < shortestHorizon || c.horizon > longestHorizon:
 		return bad("WithLeaseHorizon", "must be from %v to %v, not %v", shortestHorizon, longestHorizon, c.horizon)
 	case c.timeout < time.Millisecond:
@@ -188,6 +207,8 @@ func (c *config) validate(burst int64) error {
 		return bad("WithExpectedInstances", "contradicts WithOutagePolicy: it shapes the Share policy only")
 	case c.policy != Share && c.headroomSet:
 		return bad("WithHeadroom", "contradicts WithOutagePolicy: it shapes the Share policy only")
+	case c.version < 0 || c.version >= exact:
+		return bad("WithLimitVersion", "must be from 0 to 2^53 - 1, not %d", c.version)
 	case c.maxKeys < 1:
 		return bad("WithMaxKeys", "must be at least 1, not %d", c.maxKeys)
 	}

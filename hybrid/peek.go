@@ -16,11 +16,15 @@ func (l *Limiter) Peek(ctx context.Context, key string) (Result, error) {
 	if err := l.check(Request{Key: key}); err != nil {
 		return Result{}, err
 	}
-	level, err := l.level(ctx, key, l.redis.Peek)
+	e := l.view(key)
+	asked := e.asks()
+	if asked.fixed() {
+		return asked.rule(), nil
+	}
+	level, err := l.level(ctx, e.key, asked, l.redis.Peek)
 	now := l.now()
-	e, tracked := l.keys.Get(key)
-	if !tracked {
-		e = l.newEntry(key, false)
+	if known, ok := l.keys.Get(key); ok {
+		e = known
 	}
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -28,15 +32,16 @@ func (l *Limiter) Peek(ctx context.Context, key string) (Result, error) {
 	held := e.lease.Balance(now)
 	switch {
 	case err == nil:
+		t, _ := l.termsOf(asked, level.Limit)
 		root := newRootView(level, now, now)
 		remaining := held + max(0, level.Tokens/local.Unit)
 		var retry time.Duration // for one token
 		switch {
 		case remaining > 0:
 		case meters:
-			retry = l.metered(earned)
+			retry = t.metered(earned)
 		default:
-			retry = l.retryAfter(&root, 1, now)
+			retry = t.retryAfter(&root, 1, now)
 		}
 		if e.share != nil {
 			e.share.Advance(now)
@@ -49,9 +54,9 @@ func (l *Limiter) Peek(ctx context.Context, key string) (Result, error) {
 			}
 		}
 		if remaining == 0 {
-			return l.refuse(SourceRedis, 0, retry), nil
+			return t.refuse(SourceRedis, 0, retry), nil
 		}
-		return l.allow(SourceRedis, remaining), nil
+		return t.allow(SourceRedis, remaining), nil
 	case !isOutage(err):
 		return Result{}, err
 	default:
@@ -63,16 +68,16 @@ func (l *Limiter) Peek(ctx context.Context, key string) (Result, error) {
 func (l *Limiter) peekDegraded(e *entry, held, now int64) Result {
 	switch {
 	case l.cfg.policy == FailOpen:
-		return l.allow(SourceDegraded, l.units.burst)
+		return e.force().allow(SourceDegraded, e.force().burst)
 	case l.cfg.policy == FailClosed && held == 0:
-		return l.refuse(SourceDegraded, 0, refusedFor)
+		return e.force().refuse(SourceDegraded, 0, refusedFor)
 	case l.cfg.policy == FailClosed:
-		return l.allow(SourceDegraded, held)
+		return e.force().allow(SourceDegraded, held)
 	}
 	f := e.fallback
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	tokens, retry := l.quota.burst, time.Duration(1e9/l.quota.perSecond)
+	tokens, retry := l.shape(e).burst, time.Duration(1e9/l.shape(e).perSecond)
 	if f.quota != nil {
 		tokens, retry = f.quota.Tokens(now), f.quota.RetryAfter(1, now)
 	}
@@ -80,9 +85,9 @@ func (l *Limiter) peekDegraded(e *entry, held, now int64) Result {
 		tokens = min(tokens, int64(l.startLevel(e, now)))
 	}
 	if tokens+held == 0 {
-		return l.ofPart(l.refuse(SourceDegraded, 0, retry))
+		return e.force().ofPart(e.force().refuse(SourceDegraded, 0, retry))
 	}
-	return l.ofPart(l.allow(SourceDegraded, tokens+held))
+	return e.force().ofPart(e.force().allow(SourceDegraded, tokens+held))
 }
 
 // Reset gives a key its full burst again, but for what other instances hold on
@@ -94,8 +99,13 @@ func (l *Limiter) Reset(ctx context.Context, key string) error {
 	if err := l.check(Request{Key: key}); err != nil {
 		return err
 	}
+	view := l.view(key)
+	asked := view.asks()
+	if asked.fixed() {
+		return nil
+	}
 	l.yield(key)
-	level, err := l.level(ctx, key, l.redis.Reset)
+	level, err := l.level(ctx, view.key, asked, l.redis.Reset)
 	switch {
 	case err == nil:
 	case remote.ClassOf(err) == remote.Refused:
@@ -112,6 +122,7 @@ func (l *Limiter) Reset(ctx context.Context, key string) error {
 	}
 	e.mu.Lock()
 	defer e.mu.Unlock()
+	l.govern(e, level.Limit, now)
 	e.root = newRootView(level, now, now)
 	e.hint.Store(max(0, level.Tokens/local.Unit))
 	if e.share != nil {
@@ -124,6 +135,16 @@ func (l *Limiter) Reset(ctx context.Context, key string) error {
 	return nil
 }
 
+// view is the entry of a key, or what one would be like.
+func (l *Limiter) view(key string) *entry {
+	e, ok := l.keys.Get(key)
+	if !ok {
+		e = l.newEntry(key, false)
+	}
+	l.consult(e)
+	return e
+}
+
 // yield gives the own lease of a key back and waits for that, within the remote
 // time-out.
 func (l *Limiter) yield(key string) {
@@ -133,7 +154,7 @@ func (l *Limiter) yield(key string) {
 	}
 	e.mu.Lock()
 	now := l.now()
-	if e.flight != nil || e.lease.Idle() || e.lease.Ended(now) || !l.breaker.Closed() || l.closed.Load() {
+	if e.flight != nil || e.lease.Idle() || e.lease.Ended(now) || !l.up(e) || l.closed.Load() {
 		e.mu.Unlock()
 		return
 	}
@@ -149,7 +170,7 @@ func (l *Limiter) yield(key string) {
 }
 
 // level makes one call about a key and waits for it, within the remote time-out.
-func (l *Limiter) level(ctx context.Context, key string, call func(string, remote.Limit, func(remote.Level, error)) error) (remote.Level, error) {
+func (l *Limiter) level(ctx context.Context, key string, asked *terms, call func(string, remote.Limit, func(remote.Level, error)) error) (remote.Level, error) {
 	if err := ctx.Err(); err != nil {
 		return remote.Level{}, err
 	}
@@ -161,7 +182,7 @@ func (l *Limiter) level(ctx context.Context, key string, call func(string, remot
 		err   error
 	}
 	done := make(chan answer, 1)
-	err := call(remote.Key(l.cfg.name, key), l.units.remote(), func(level remote.Level, err error) { done <- answer{level, err} })
+	err := call(key, asked.remote(), func(level remote.Level, err error) { done <- answer{level, err} })
 	if err != nil {
 		return remote.Level{}, l.orClosed(err)
 	}

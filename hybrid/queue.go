@@ -122,7 +122,7 @@ func (l *Limiter) block(e *entry, src Source, wake time.Duration, now int64) {
 		turn := l.turn(e, ahead+w.n, now)
 		switch {
 		case !w.patient:
-			l.decide(e, w, l.refuse(src, 0, max(wake, turn)))
+			l.decide(e, w, e.force().refuse(src, 0, max(wake, turn)))
 		case w.deadline != 0 && now+int64(turn) > w.deadline:
 			l.finish(e, w, verdict{err: ErrWouldExceedDeadline})
 		default:
@@ -157,7 +157,7 @@ func total(waiters []*waiter) (n int64) {
 // turn is the least time until n tokens can be had, those for whoever is ahead
 // included.
 func (l *Limiter) turn(e *entry, n, now int64) time.Duration {
-	if !l.breaker.Closed() {
+	if !l.up(e) {
 		return e.fallback.turn(l, n, now)
 	}
 	var d float64
@@ -166,7 +166,7 @@ func (l *Limiter) turn(e *entry, n, now int64) time.Duration {
 		return time.Duration(math.Max(0, math.Ceil(float64(missing)/float64(rate)*1e9)))
 	}
 	if e.root.known {
-		d = (float64(n)*local.Unit - e.bound(l, now)) / l.units.rate.PerSecond() * 1000 // ns
+		d = (float64(n)*local.Unit - e.bound(now)) / e.force().rate.PerSecond() * 1000 // ns
 	}
 	if e.share != nil && e.share.Level() < n {
 		d = math.Max(d, float64(e.share.RetryAfter(n)))
@@ -177,8 +177,8 @@ func (l *Limiter) turn(e *entry, n, now int64) time.Duration {
 // wakeAfter is when a patient one asks again: when the tokens are due, or, if
 // leases leave no room for them, when their holders may have returned some.
 func (l *Limiter) wakeAfter(e *entry, n, now int64) time.Duration {
-	due := l.timeFor(n*local.Unit-e.root.tokens) - time.Duration(now-e.root.told)
-	return max(1, min(l.retryAfter(&e.root, n, now), max(due, time.Duration(e.root.until-now))))
+	due := e.force().timeFor(n*local.Unit-e.root.tokens) - time.Duration(now-e.root.told)
+	return max(1, min(e.force().retryAfter(&e.root, n, now), max(due, time.Duration(e.root.until-now))))
 }
 
 // moveQueues has those who wait go by who decides now, Redis or the outage policy.
@@ -207,7 +207,7 @@ func (l *Limiter) wake(e *entry, after time.Duration) {
 		e.timer.Reset(after)
 		return
 	}
-	e.timer = time.AfterFunc(after, func() {
+	e.timer = l.afterFunc(after, func() {
 		e.mu.Lock()
 		defer e.mu.Unlock()
 		if e.flight == nil && !l.closed.Load() {

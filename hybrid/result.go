@@ -51,8 +51,10 @@ const (
 	SourceRedis
 	// SourceDegraded: Redis is slow, down or wrong; decided by the outage policy.
 	SourceDegraded
+	// SourceRule: the key is [Unlimited] or [Blocked].
+	SourceRule
 
-	sources = int(SourceDegraded) + 1
+	sources = int(SourceRule) + 1
 )
 
 // String is the source in one word, fit for a metric label.
@@ -68,6 +70,8 @@ func (s Source) String() string {
 		return "redis"
 	case SourceDegraded:
 		return "degraded"
+	case SourceRule:
+		return "rule"
 	default:
 		return "none"
 	}

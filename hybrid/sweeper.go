@@ -2,14 +2,15 @@ package hybrid
 
 import (
 	"sync"
-	"time"
+
+	"github.com/resilient-go/limiter/internal/inside"
 )
 
 // A sweeper gives back leases that lie idle: those of keys that nobody asked for
 // during half a horizon. It runs while there are leases.
 type sweeper struct {
 	mu      sync.Mutex // guards what follows
-	timer   *time.Timer
+	timer   inside.Timer
 	running bool
 	again   bool // a lease was granted during a round
 	stopped bool
@@ -25,7 +26,7 @@ func (s *sweeper) start(l *Limiter) {
 		return
 	}
 	s.running = true
-	s.timer = time.AfterFunc(l.cfg.horizon/2, func() { s.sweep(l) })
+	s.timer = l.afterFunc(l.cfg.horizon/2, func() { s.sweep(l) })
 }
 
 // stop ends the sweeper and waits for a round under way.
@@ -83,7 +84,7 @@ func (l *Limiter) returnIdle(e *entry) {
 	case e.flight != nil || e.dead || e.queued > 0 || now-e.active < int64(rest):
 	case e.lease.Ended(now):
 		l.returning(e, now) // it has ended: nothing to send
-	case l.breaker.Closed():
+	case l.up(e):
 		l.send(e, &flight{msg: l.returning(e, now), sent: now})
 	}
 }

@@ -39,15 +39,24 @@ func (l *Limiter) Take(ctx context.Context, r Request) (Result, error) {
 	}
 	now := l.now()
 	if e, ok := l.keys.Get(r.Key); ok {
-		if left, low, ok := e.lease.Take(now, int64(r.N)); ok {
-			e.leased.Add(1)
-			if low && l.breaker.Closed() {
-				l.renew(e, now)
-			}
-			return l.allow(SourceLease, left+e.hint.Load()), nil
+		if res, ok := l.takeLeased(e, int64(r.N), now); ok {
+			return res, nil
 		}
 	}
 	return l.ask(ctx, r, false)
+}
+
+// takeLeased takes tokens from the lease of a key, without a lock.
+func (l *Limiter) takeLeased(e *entry, n, now int64) (Result, bool) {
+	left, low, ok := e.lease.Take(now, n)
+	if !ok {
+		return Result{}, false
+	}
+	e.leased.Add(1)
+	if low && l.up(e) {
+		l.renew(e, now)
+	}
+	return e.force().allow(SourceLease, left+e.hint.Load()), true
 }
 
 // check refuses what can never pass, before anything is spent.
@@ -57,37 +66,36 @@ func (l *Limiter) check(r Request) error {
 		return ErrInvalidKey
 	case r.N < 0:
 		return ErrInvalidN
-	case int64(r.N) > l.largest:
+	case int64(r.N) > l.terms.Load().largest && !l.mayFit(r):
 		return ErrExceedsBurst
 	default:
 		return nil
 	}
 }
 
-// ask decides a request under the lock of its key, or waits for Redis to.
+// mayFit reports whether the key of a request that is too large for the others
+// has another limit, or may have one.
+func (l *Limiter) mayFit(r Request) bool {
+	if e, ok := l.keys.Get(r.Key); ok {
+		t := e.force()
+		return int64(r.N) <= t.largest || t.fixed()
+	}
+	return l.cfg.limitOf != nil || l.terms.Load().fixed()
+}
+
+// ask decides a request, or waits for Redis to.
 func (l *Limiter) ask(ctx context.Context, r Request, patient bool) (Result, error) {
 	if err := ctx.Err(); err != nil {
 		return Result{}, err
 	}
-	e := l.lock(r.Key)
-	if l.closed.Load() {
-		e.mu.Unlock()
-		return Result{}, ErrClosed
-	}
-	now := l.now()
-	e.active = now
-	if res, ok := l.atOnce(e, int64(r.N), now); ok && (res.Allowed || !patient) {
-		l.record(e, int64(r.N), res)
-		e.mu.Unlock()
-		return res, nil
-	}
-	w := &waiter{n: int64(r.N), patient: patient, done: make(chan verdict, 1)}
+	deadline := int64(0)
 	if d, ok := ctx.Deadline(); ok && patient {
-		w.deadline = int64(d.Sub(l.epoch))
+		deadline = int64(d.Sub(l.epoch))
 	}
-	l.join(e, w, now)
-	e.mu.Unlock()
-
+	e, w, v := l.begin(r, patient, deadline)
+	if w == nil {
+		return v.res, v.err
+	}
 	var timeout <-chan time.Time
 	if patient {
 		l.counts.waiting.Add(1)
@@ -109,10 +117,36 @@ func (l *Limiter) ask(ctx context.Context, r Request, patient bool) (Result, err
 	}
 }
 
+// begin decides a request under the lock of its key, or gives the waiter that it
+// has become.
+func (l *Limiter) begin(r Request, patient bool, deadline int64) (*entry, *waiter, verdict) {
+	n := int64(r.N)
+	e := l.lock(r.Key)
+	defer e.mu.Unlock()
+	if l.closed.Load() {
+		return e, nil, verdict{err: ErrClosed}
+	}
+	t := e.force()
+	if n > t.largest && !(t.fixed() && !patient) {
+		return e, nil, verdict{err: ErrExceedsBurst}
+	}
+	now := l.now()
+	e.active = now
+	if res, ok := l.atOnce(e, n, now); ok && (res.Allowed || !patient) {
+		l.record(e, n, res)
+		return e, nil, verdict{res: res}
+	}
+	w := &waiter{n: n, patient: patient, deadline: deadline, done: make(chan verdict, 1)}
+	l.join(e, w, now)
+	return e, w, verdict{}
+}
+
 // atOnce takes a request through the steps that need no network, if nobody is
 // before it. mu is held.
 func (l *Limiter) atOnce(e *entry, n, now int64) (Result, bool) {
-	switch {
+	switch t := e.force(); {
+	case t.fixed():
+		return t.rule(), true
 	case len(e.queue) > 0 || e.queued > 0:
 		return Result{}, false
 	case e.flight == nil:
@@ -122,8 +156,8 @@ func (l *Limiter) atOnce(e *entry, n, now int64) (Result, bool) {
 		}
 		return s.res, s.next == decided
 	case e.lease.TakeLate(now, n):
-		return l.allow(SourceLease, e.lease.Balance(now)+e.hint.Load()), true
-	case !l.breaker.Closed():
+		return e.force().allow(SourceLease, e.lease.Balance(now)+e.hint.Load()), true
+	case !l.up(e):
 		return l.degrade(e, n, now), true // the message was sent before; nobody waits for its end
 	default:
 		return Result{}, false
@@ -150,7 +184,7 @@ const (
 // held and no message is under way.
 func (l *Limiter) step(e *entry, n, now int64) step {
 	refused := func(src Source, remaining int64, retry, wake time.Duration) step {
-		return step{decided, l.refuse(src, remaining, retry), wake}
+		return step{decided, e.force().refuse(src, remaining, retry), wake}
 	}
 	if e.share != nil {
 		e.share.Advance(now)
@@ -159,25 +193,25 @@ func (l *Limiter) step(e *entry, n, now int64) step {
 	earned, meters := e.lease.Meter(n, now)
 	switch {
 	case e.lease.TakeLate(now, n):
-		return step{decided, l.allow(SourceLease, e.lease.Balance(now)+e.hint.Load()), 0}
+		return step{decided, e.force().allow(SourceLease, e.lease.Balance(now)+e.hint.Load()), 0}
 	case meters && !e.lease.Paused():
-		if e.lease.Due(now) && l.breaker.Closed() {
+		if e.lease.Due(now) && l.up(e) {
 			return step{next: askRoot}
 		}
-		return refused(SourceDenied, e.lease.Balance(now), l.metered(earned), earned)
+		return refused(SourceDenied, e.lease.Balance(now), e.force().metered(earned), earned)
 	case e.share != nil && e.share.Level() < n:
-		if held := e.lease.Balance(now); held > 0 && e.share.Level()+held >= n && l.breaker.Closed() {
+		if held := e.lease.Balance(now); held > 0 && e.share.Level()+held >= n && l.up(e) {
 			return step{next: giveWay}
 		}
 		d := e.share.RetryAfter(n)
 		return refused(SourcePrefilter, 0, d, d)
-	case !l.breaker.Closed() || now < e.badUntil:
+	case !l.up(e) || now < e.badUntil:
 		res := l.degrade(e, n, now)
 		return step{decided, res, res.RetryAfter}
 	case l.inTheWay(e, n, now):
 		return step{next: giveWay}
-	case now < e.root.until && float64(n*local.Unit) > e.bound(l, now):
-		return refused(SourceDenied, int64(e.bound(l, now))/local.Unit, l.retryAfter(&e.root, n, now), l.wakeAfter(e, n, now))
+	case now < e.root.until && float64(n*local.Unit) > e.bound(now):
+		return refused(SourceDenied, int64(e.bound(now))/local.Unit, e.force().retryAfter(&e.root, n, now), l.wakeAfter(e, n, now))
 	default:
 		return step{next: askRoot}
 	}
@@ -187,7 +221,7 @@ func (l *Limiter) step(e *entry, n, now int64) step {
 // holds its lease.
 func (l *Limiter) inTheWay(e *entry, n, now int64) bool {
 	rights := e.lease.Rights(now)
-	return rights > 0 && n+rights > l.units.burst
+	return rights > 0 && n+rights > e.force().burst
 }
 
 // join puts a request at the end of the queue of its key. mu is held.
@@ -200,12 +234,12 @@ func (l *Limiter) join(e *entry, w *waiter, now int64) {
 	switch {
 	case e.flight == nil:
 		l.pump(e, now)
-	case l.breaker.Closed() || w.patient:
+	case l.up(e) || w.patient:
 	case e.queued == 0:
 		l.degradeQueue(e, now)
 	default: // those before it wait for the end of a message; it does not
 		e.queue = e.queue[:len(e.queue)-1]
-		l.decide(e, w, l.refuse(SourceDegraded, 0, l.turn(e, total(e.queue)+w.n, now)))
+		l.decide(e, w, e.force().refuse(SourceDegraded, 0, l.turn(e, total(e.queue)+w.n, now)))
 	}
 }
 
@@ -214,6 +248,17 @@ func (l *Limiter) join(e *entry, w *waiter, now int64) {
 func (l *Limiter) pump(e *entry, now int64) {
 	for len(e.queue) > 0 {
 		w := e.queue[0]
+		t := e.force()
+		switch {
+		case t.fixed() && (t.limit == Unlimited || !w.patient): // the limit was changed
+			e.queue = e.queue[1:]
+			l.decide(e, w, t.rule())
+			continue
+		case w.n > t.largest:
+			e.queue = e.queue[1:]
+			l.finish(e, w, verdict{err: ErrExceedsBurst})
+			continue
+		}
 		s := l.step(e, w.n, now)
 		switch {
 		case s.next == askRoot:
@@ -234,13 +279,14 @@ func (l *Limiter) pump(e *entry, now int64) {
 
 // renew asks for a new lump while there is still something to spend.
 func (l *Limiter) renew(e *entry, now int64) {
+	l.consult(e)
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	l.renewLocked(e, now)
 }
 
 func (l *Limiter) renewLocked(e *entry, now int64) {
-	if e.dead || e.flight != nil || !e.lease.Due(now) || !l.breaker.Closed() || l.closed.Load() {
+	if e.dead || e.flight != nil || !e.lease.Due(now) || !l.up(e) || l.closed.Load() {
 		return
 	}
 	e.active = now

@@ -43,6 +43,15 @@ func (q *Quota) Lower(level float64, now int64) {
 	}
 }
 
+// Reshape gives the quota another rate and burst from now on. What it holds
+// stays, as far as it fits.
+func (q *Quota) Reshape(perSecond float64, burst, now int64) {
+	t := q.time(now)
+	q.burst = max(1, min(burst, math.MaxInt))
+	q.lim.SetLimitAt(t, rate.Limit(perSecond))
+	q.lim.SetBurstAt(t, int(q.burst))
+}
+
 // Take spends n ≥ 1 tokens if there are that many.
 func (q *Quota) Take(n, now int64) bool {
 	return n >= 1 && n <= q.burst && q.lim.AllowN(q.time(now), int(n))

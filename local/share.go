@@ -92,6 +92,13 @@ func (s *Share) RetryAfter(n int64) time.Duration {
 	return wait((float64(n) - s.level) / s.perSecond * 1e9)
 }
 
+// Reshape gives the bucket another rate and burst from the instant of the last
+// Advance on. The level stays, as far as it fits.
+func (s *Share) Reshape(perSecond, burst float64) {
+	s.perSecond, s.burst, s.slack = perSecond, burst, burst*epsilon
+	s.set(math.Min(s.level, math.Max(0, burst-s.held)))
+}
+
 // Reset fills the bucket but for what is held.
 func (s *Share) Reset() { s.set(math.Max(0, s.burst-s.held)) }
 

@@ -32,7 +32,8 @@
 -- in us that it has (0: no lease), then for each triple of requests how many were
 -- granted.
 -- Status 1: the state is of a newer format; 2: a later message of this holder
--- has been answered. Both change nothing.
+-- has been answered. Both change nothing. 3: all is done under another limit, whose
+-- four numbers, as in ARGV[4..7], come last.
 --
 -- Atomicity: one script, all reads and checks before the one save. Cluster: one
 -- key. Work: one HMGET, at most one HSCAN page of 32 (a small hash: all of it),
@@ -44,7 +45,6 @@ for i = 3, #ARGV do
   if not tonumber(ARGV[i]) then return redis.error_reply('ERR an argument is not a number') end
 end
 local id, seq = ARGV[2], tonumber(ARGV[3])
-local limit = limit_of(4)
 local ttl = math.min(tonumber(ARGV[8]), LONGEST)
 local kept, returned, spent = tonumber(ARGV[9]), tonumber(ARGV[12]), tonumber(ARGV[13])
 local want, least = tonumber(ARGV[15]), tonumber(ARGV[16])
@@ -106,10 +106,11 @@ local function sweep(b, own)
   end
 end
 
-local b = load(limit, now, id)
+local b = load(limit_of(4), now, id, ttl)
 if b.format > FORMAT then return level(b, now, NEWER) end
+local limit = b.limit
 
-refill(b, limit, now)
+refill(b, now)
 
 -- The lease that the message replaces. What the root does not know of, or
 -- knows to have ended, is not held.
@@ -238,7 +239,7 @@ if leased then
 elseif b.lease_text then
   b.gone[#b.gone + 1] = 'h' .. id
 end
-save(b, limit, now)
+save(b, now)
 
 local reply = level(b, now, OK)
 reply[8] = int(seq)
@@ -247,4 +248,4 @@ reply[10] = int(rate)
 reply[11] = int(burst)
 reply[12] = int(leased and ttl or 0)
 for i = 1, #granted do reply[12 + i] = granted[i] end
-return reply
+return complete(reply, b)

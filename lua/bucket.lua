@@ -13,6 +13,7 @@
 --   o p d   sums over the recorded leases: the larger of held and burst, rate,
 --           demand
 --   w       until when a large request waits for the root to fill up
+--   g       until when the stored limit stands although another one was asked for
 --   x       when every lease has ended: no lease counts beyond
 --   e c     when the next sweep is due, and the cursor of a sweep under way
 --   h<id>   a lease: "seq held rate burst end ttl demand"
@@ -62,17 +63,41 @@ local function limit_text(limit)
   return string.format('%.0f %.0f %.0f %.0f %.0f', FORMAT, limit.num, limit.den, limit.burst, limit.version)
 end
 
+-- govern gives the limit that applies where another one than asked is stored.
+-- The higher version wins, on a tie the smaller limit: the lower rate, then the
+-- smaller burst. One that loses stands in for the winner when nobody has asked
+-- for that for the time of grace, so that a limit that was changed everywhere, or
+-- a version that was rolled back, is not kept for ever. The second value is until
+-- when the stored limit stands unconfirmed.
+local function govern(text, asked, stands, grace, now)
+  local num, den, burst, version = string.match(text, '^%d+ (%d+) (%d+) (%d+) (%d+)$')
+  if not num then return asked, 0 end
+  local stored = { num = tonumber(num), den = tonumber(den), burst = tonumber(burst), version = tonumber(version) }
+  local faster = stored.num / stored.den - asked.num / asked.den
+  local wins = stored.version > asked.version or stored.version == asked.version and
+    (faster < 0 or faster == 0 and stored.burst < asked.burst)
+  if not wins then return asked, 0 end
+  if stands == 0 or stands > now + LONGEST then return stored, grace and now + grace or stands end
+  if now < stands then return stored, stands end
+  return asked, 0
+end
+
 -- load reads the root and the lease of holder id. A missing key is a full bucket.
--- Of a newer format nothing but the format is read. Under another limit the
--- fraction of a micro-token is dropped, since its unit was another one, and the
--- debt is cut to the new burst.
-local function load(limit, now, id)
-  local v = redis.call('HMGET', KEYS[1], 'l', 't', 'f', 's', 'o', 'p', 'd', 'x', 'e', 'c', 'w', 'h' .. id)
+-- Of a newer format nothing but the format is read. b.limit is the limit that
+-- applies. When it changes, the fraction of a micro-token is dropped, since its
+-- unit was another one, and the debt is cut to the new burst.
+local function load(asked, now, id, grace)
+  local v = redis.call('HMGET', KEYS[1], 'l', 't', 'f', 's', 'o', 'p', 'd', 'x', 'e', 'c', 'w', 'h' .. id, 'g')
   local format = v[1] and tonumber(string.match(v[1], '^%d+')) or FORMAT
   if format > FORMAT then
-    return { format = format, tokens = 0, out = 0, last_end = 0, rates = 0, demand = 0 }
+    return { limit = asked, asked = asked, format = format, tokens = 0, out = 0, last_end = 0, rates = 0, demand = 0 }
+  end
+  local limit, stands = asked, 0
+  if v[1] and v[1] ~= limit_text(asked) then
+    limit, stands = govern(v[1], asked, tonumber(v[13] or 0), grace, now)
   end
   local b = {
+    limit = limit, asked = asked, stands = stands, stands_text = v[13],
     text = v[1], format = format, frac_text = v[3],
     tokens = math.max(v[2] and tonumber(v[2]) or limit.burst, -limit.burst),
     frac = v[1] == limit_text(limit) and tonumber(v[3] or 0) or 0,
@@ -97,7 +122,8 @@ end
 -- credit adds what the time from b.at to the instant t is worth, up to
 -- burst - out, less what the leases earn by themselves. Time that runs backwards (a failover to an older clock) is worth
 -- nothing, and the bucket goes on from there.
-local function credit(b, limit, t)
+local function credit(b, t)
+  local limit = b.limit
   local elapsed = math.max(0, t - b.at)
   local cap = math.max(0, limit.burst - b.out)
   local room = cap - b.tokens
@@ -122,18 +148,19 @@ end
 -- refill brings the root to now with the rights that are recorded: a spent
 -- token frees its room only when its holder says so. When the last lease has
 -- ended, all rights are free from that instant on and the key is cold again.
-local function refill(b, limit, now)
+local function refill(b, now)
   if b.at > now then b.sweep_at = now end -- the ends of leases lie too far ahead as well
   if b.leased and b.last_end <= now then
-    credit(b, limit, math.max(b.at, b.last_end))
+    credit(b, math.max(b.at, b.last_end))
     b.out, b.rates, b.demand, b.last_end, b.sweep_at, b.cursor = 0, 0, 0, 0, 0, '0'
     b.leased, b.lease_text, b.rebuild = false, false, true
   end
-  credit(b, limit, now)
+  credit(b, now)
 end
 
 -- time_to_full: how long until the bucket would be full if nobody asked.
-local function time_to_full(b, limit, now)
+local function time_to_full(b, now)
+  local limit = b.limit
   local full = ceildiv((limit.burst - b.tokens) * limit.den, limit.num)
   if b.last_end > now then
     -- Under a limit that was lowered more may be out than the bucket holds.
@@ -147,7 +174,7 @@ end
 -- save is the only writer, and comes last: a script that fails before has
 -- changed nothing. The key outlives the time to full, so that its expiry never
 -- gives tokens away, and TTL and state are set together.
-local function save(b, limit, now)
+local function save(b, now)
   -- With nothing out the key is cold. It is written anew, because a hash that
   -- has once grown keeps the larger encoding. Who is recorded with a demand alone
   -- is forgotten.
@@ -166,12 +193,12 @@ local function save(b, limit, now)
     end
   end
   if b.rebuild then redis.call('UNLINK', KEYS[1]) end
-  local text = limit_text(limit)
+  local text = limit_text(b.limit)
   if b.rebuild or b.text ~= text then put('l', text) end
   set[#set + 1] = 't'
   set[#set + 1] = int(b.tokens)
   put('s', int(b.at))
-  if limit.den > 1 or b.frac_text then put('f', int(b.frac)) end
+  if b.limit.den > 1 or b.frac_text then put('f', int(b.frac)) end
   if b.leased or b.last_end > 0 then
     put('o', int(b.out))
     put('p', int(b.rates))
@@ -180,19 +207,31 @@ local function save(b, limit, now)
     put('e', int(b.sweep_at))
     put('c', b.cursor)
   end
+  if b.stands > 0 or b.stands_text then put('g', int(b.stands)) end
   if b.saving_till > 0 then put('w', b.saving_till > now and int(b.saving_till) or '0') end
   redis.call('HSET', KEYS[1], unpack(set))
   if #gone > 0 and b.text and not b.rebuild then redis.call('HDEL', KEYS[1], unpack(gone)) end
-  redis.call('PEXPIRE', KEYS[1], int(ceildiv(time_to_full(b, limit, now), 1000) + 1000))
+  redis.call('PEXPIRE', KEYS[1], int(ceildiv(time_to_full(b, now), 1000) + 1000))
 end
 
+local OK, NEWER, STALE, OTHER = 0, 1, 2, 3
+
 -- level is the part of a reply that every script gives: format, status, tokens,
--- rights out, time until the last lease ends, sum of rates, sum of demand.
+-- rights out, time until the last lease ends, sum of rates, sum of demand. Where
+-- another limit applies than was asked for, the status OK becomes OTHER.
 local function level(b, now, status)
+  if status == OK and b.limit ~= b.asked then status = OTHER end
   return {
     int(FORMAT), int(status), int(b.tokens), int(b.out),
     int(math.max(0, b.last_end - now)), int(b.rates), int(b.demand),
   }
 end
 
-local OK, NEWER, STALE = 0, 1, 2
+-- complete ends a reply: with the limit that applies, if it is another one.
+local function complete(reply, b)
+  if b.limit ~= b.asked then
+    local limit = b.limit
+    for _, x in ipairs({ limit.num, limit.den, limit.burst, limit.version }) do reply[#reply + 1] = int(x) end
+  end
+  return reply
+end

@@ -104,7 +104,7 @@ var counting = []scenario{
 		granted := w.acquire(ask(l, 1, 1)).granted[0]
 		for range 133 { // 1.995 s
 			w.pass(15 * time.Millisecond)
-			granted += w.acquire(ask(l.withBurst(2), 1, 9)).granted[0]
+			granted += w.acquire(ask(l.newer().withBurst(2), 1, 9)).granted[0]
 		}
 		if granted != 1+199 {
 			w.Fatalf("%d granted in 1.995 s, want 200", granted)

@@ -14,7 +14,7 @@ var limits = []scenario{
 	}},
 	{"a higher limit keeps the tokens", func(w *world) {
 		w.acquire(ask(per(10, time.Second, 20), 15, 1))
-		high := per(100, time.Second, 100)
+		high := per(100, time.Second, 100).newer()
 		w.equal(w.peek(high).tokens, 5*unit)
 		w.granted(w.acquire(ask(high, 5, 1)), 0, 1)
 		w.pass(10 * time.Millisecond)
@@ -22,7 +22,7 @@ var limits = []scenario{
 	}},
 	{"the fraction of another limit is worth nothing", func(w *world) {
 		// One per 366 days counts in units of 1/31,622,400 micro-token.
-		slow, fast := per(1, 366*24*time.Hour, 100), per(100, time.Second, 100)
+		slow, fast := per(1, 366*24*time.Hour, 100), per(100, time.Second, 100).newer()
 		w.acquire(ask(slow, 100, 1))
 		w.pass(31 * time.Second)
 		w.equal(w.acquire(ask(slow, 100, 1)).tokens, 0)

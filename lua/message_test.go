@@ -29,6 +29,12 @@ func (l limit) exact() bool {
 
 func (l limit) args() []any { return []any{1, l.num, l.den, l.burst, l.version} }
 
+// newer is the limit with the next version, so that it wins over an older one.
+func (l limit) newer() limit {
+	l.version++
+	return l
+}
+
 // rate is micro-tokens per microsecond.
 func (l limit) rate() *big.Rat { return big.NewRat(l.num, l.den) }
 

@@ -8,13 +8,13 @@
 --            microsecond), burst (micro-tokens), version
 --
 -- Returns the seven integers of level() (see bucket.lua) as strings. Status 1:
--- the state is of a newer format.
+-- the state is of a newer format; 3: it is under another limit, whose four
+-- numbers come last.
 --
 -- Atomicity: reads only. Cluster: one key. Work: one HMGET.
 
 local now = clock()
-local limit = limit_of(2)
-local b = load(limit, now, '')
+local b = load(limit_of(2), now, '')
 if b.format > FORMAT then return level(b, now, NEWER) end
-refill(b, limit, now)
-return level(b, now, OK)
+refill(b, now)
+return complete(level(b, now, OK), b)

@@ -149,7 +149,7 @@ var relimiting = []scenario{
 	{"a higher limit is given from the next renewal on", func(w *world) {
 		w.empty(thousand)
 		w.meter(renewal(thousand, "a", 1, 1000, 0))
-		l := per(4000, time.Second, 400)
+		l := per(4000, time.Second, 400).newer()
 		w.pass(10 * time.Millisecond)
 		w.equal(w.peek(l).tokens, 30*unit) // 4 less the 1 that is lent
 		m := renewal(l, "a", 2, 4000, 10)

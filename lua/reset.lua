@@ -9,17 +9,17 @@
 --            microsecond), burst (micro-tokens), version
 --
 -- Returns the seven integers of level() (see bucket.lua) as strings. Status 1:
--- the state is of a newer format, and nothing was changed.
+-- the state is of a newer format, and nothing was changed; 3: it is under another
+-- limit, whose four numbers come last.
 --
 -- Atomicity: one script, reads before the one save. Cluster: one key. Work: one
 -- HMGET and one save.
 
 local now = clock()
-local limit = limit_of(2)
-local b = load(limit, now, '')
+local b = load(limit_of(2), now, '')
 if b.format > FORMAT then return level(b, now, NEWER) end
-refill(b, limit, now)
-b.tokens = math.max(0, limit.burst - b.out)
+refill(b, now)
+b.tokens = math.max(0, b.limit.burst - b.out)
 b.frac = 0
-save(b, limit, now)
-return level(b, now, OK)
+save(b, now)
+return complete(level(b, now, OK), b)

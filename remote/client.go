@@ -93,9 +93,9 @@ func (c *Client) Acquire(m *Message, done func(Answer, error)) error {
 func (c *Client) acquire(m *Message) (*call, *Answer) {
 	a := new(Answer)
 	return &call{
-		script: lua.Acquire, key: m.Key, args: m.args(c.cfg.Holder),
+		script: lua.Acquire, key: m.Key, args: m.Args(c.cfg.Holder),
 		decode: func(reply any) (err error) {
-			*a, err = decodeAnswer(reply, m)
+			*a, err = m.Decode(reply)
 			return err
 		},
 	}, a

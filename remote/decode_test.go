@@ -91,7 +91,7 @@ func FuzzDecodeAnswer(f *testing.F) {
 			Kept: abs(kept) >> 2, Want: abs(want) >> 2, Rate: abs(kept) >> 3, Burst: abs(want) >> 3,
 			Needs: []Need{{Tokens: 1, Count: abs(first)}, {Tokens: 1, Count: abs(second)}},
 		}
-		a, err := decodeAnswer(replyOf(text), m)
+		a, err := m.Decode(replyOf(text))
 		if err != nil {
 			refused(t, a, err)
 			return
@@ -151,11 +151,16 @@ func TestDecodeAnswer(t *testing.T) {
 		Limit: Limit{Num: 1, Den: 1, Burst: 10_000_000}, Seq: 9, TTL: time.Second, Want: 4_000_000, Rate: 5, Burst: 6,
 		Needs: []Need{{Tokens: 1, Count: 1}, {Tokens: 1, Count: 2}},
 	}
-	a, err := decodeAnswer(replyOf("1,0,5000000,4000000,1000001,3,7,9,4000000,5,6,1000000,1,2"), m)
+	a, err := m.Decode(replyOf("1,0,5000000,4000000,1000001,3,7,9,4000000,5,6,1000000,1,2"))
 	want := Answer{
-		Level: Level{Tokens: 5_000_000, Out: 4_000_000, LastEnd: 1_000_001 * time.Microsecond, Rates: 3, Demand: 7},
+		Level: Level{Limit: m.Limit, Tokens: 5_000_000, Out: 4_000_000, LastEnd: 1_000_001 * time.Microsecond, Rates: 3, Demand: 7},
 		Seq:   9, Lump: 4_000_000, Rate: 5, Burst: 6, TTL: time.Second, Granted: []int64{1, 2},
 	}
+	if err != nil || !reflect.DeepEqual(a, want) {
+		t.Errorf("got %+v, %v, want %+v", a, err, want)
+	}
+	a, err = m.Decode(replyOf("1,3,15000000,4000000,1000001,3,7,9,4000000,5,6,1000000,1,2,7,3,20000000,4"))
+	want.Limit, want.Tokens = Limit{Num: 7, Den: 3, Burst: 20_000_000, Version: 4}, 15_000_000
 	if err != nil || !reflect.DeepEqual(a, want) {
 		t.Errorf("got %+v, %v, want %+v", a, err, want)
 	}
@@ -163,23 +168,32 @@ func TestDecodeAnswer(t *testing.T) {
 		"1,1,0,0,0,0,0": Version,
 		"1,2,0,0,0,0,0": Stale,
 		"1,3,0,0,0,0,0": Protocol,
-		"2,0,5000000,4000000,1000000,0,7,9,4000000,0,0,1000000,1,2":  Protocol,
-		"1,0,5000000,4000000,1000000,0,7,9,4000000,0,0,1000000,1":    Protocol,
-		"1,0,5000000,4000000,1000000,0,7,9,4000000,0,0,1000000,2,2":  Protocol,
-		"1,0,5000000,4000000,1000000,0,7,9,4000000,0,0,1000000,1,-1": Protocol,
-		"1,0,5000000,4000000,1000000,0,7,8,4000000,0,0,1000000,1,2":  Protocol,
-		"1,0,5000000,4000000,1000000,0,7,9,4000001,0,0,1000000,1,2":  Protocol,
-		"1,0,5000000,4000000,1000000,0,7,9,4000000,0,0,1000001,1,2":  Protocol,
-		"1,0,5000000,4000000,1000000,0,7,9,4000000,6,0,1000000,1,2":  Protocol,
-		"1,0,5000000,4000000,1000000,0,7,9,4000000,-1,0,1000000,1,2": Protocol,
-		"1,0,5000000,4000000,1000000,0,7,9,4000000,0,7,1000000,1,2":  Protocol,
-		"1,0,5000000,4000000,1000000,0,7,9,4000000,0,-1,1000000,1,2": Protocol,
-		"1,0,10000001,0,0,0,0,9,0,0,0,0,0,0":                         Protocol,
-		"1,0,5000000,0,0,0,0,9,0,0,0,0,i1,0":                         Protocol,
-		"1,0,9007199254740992,0,0,0,0,9,0,0,0,0,0,0":                 Protocol,
+		"1,4,0,0,0,0,0": Protocol,
+		// Under another limit, whose numbers come last: none, impossible ones, a level
+		// that does not fit it.
+		"1,3,5000000,4000000,1000000,0,7,9,4000000,0,0,1000000,1,2":                Protocol,
+		"1,3,5000000,4000000,1000000,0,7,9,4000000,0,0,1000000,1,2,0,1,9000000,0":  Protocol,
+		"1,3,5000000,4000000,1000000,0,7,9,4000000,0,0,1000000,1,2,1,0,9000000,0":  Protocol,
+		"1,3,5000000,4000000,1000000,0,7,9,4000000,0,0,1000000,1,2,1,1,0,0":        Protocol,
+		"1,3,5000000,4000000,1000000,0,7,9,4000000,0,0,1000000,1,2,1,1,9000000,-1": Protocol,
+		"1,3,5000000,4000000,1000000,0,7,9,4000000,0,0,1000000,1,2,1,1,4000000,0":  Protocol,
+		"2,0,5000000,4000000,1000000,0,7,9,4000000,0,0,1000000,1,2":                Protocol,
+		"1,0,5000000,4000000,1000000,0,7,9,4000000,0,0,1000000,1":                  Protocol,
+		"1,0,5000000,4000000,1000000,0,7,9,4000000,0,0,1000000,2,2":                Protocol,
+		"1,0,5000000,4000000,1000000,0,7,9,4000000,0,0,1000000,1,-1":               Protocol,
+		"1,0,5000000,4000000,1000000,0,7,8,4000000,0,0,1000000,1,2":                Protocol,
+		"1,0,5000000,4000000,1000000,0,7,9,4000001,0,0,1000000,1,2":                Protocol,
+		"1,0,5000000,4000000,1000000,0,7,9,4000000,0,0,1000001,1,2":                Protocol,
+		"1,0,5000000,4000000,1000000,0,7,9,4000000,6,0,1000000,1,2":                Protocol,
+		"1,0,5000000,4000000,1000000,0,7,9,4000000,-1,0,1000000,1,2":               Protocol,
+		"1,0,5000000,4000000,1000000,0,7,9,4000000,0,7,1000000,1,2":                Protocol,
+		"1,0,5000000,4000000,1000000,0,7,9,4000000,0,-1,1000000,1,2":               Protocol,
+		"1,0,10000001,0,0,0,0,9,0,0,0,0,0,0":                                       Protocol,
+		"1,0,5000000,0,0,0,0,9,0,0,0,0,i1,0":                                       Protocol,
+		"1,0,9007199254740992,0,0,0,0,9,0,0,0,0,0,0":                               Protocol,
 		"nil": Protocol, "string": Protocol, "int": Protocol, "map": Protocol, "empty": Protocol,
 	} {
-		if a, err := decodeAnswer(replyOf(text), m); ClassOf(err) != class || !reflect.ValueOf(a).IsZero() {
+		if a, err := m.Decode(replyOf(text)); ClassOf(err) != class || !reflect.ValueOf(a).IsZero() {
 			t.Errorf("%q: %+v, %v, want class %v", text, a, err, class)
 		}
 	}
@@ -188,7 +202,7 @@ func TestDecodeAnswer(t *testing.T) {
 func TestDecodeLevel(t *testing.T) {
 	l := Limit{Num: 1, Den: 1, Burst: 10_000_000}
 	got, err := decodeLevel(replyOf("1,0,-5000000,20000000,1000001,3,7"), l)
-	want := Level{Tokens: -5_000_000, Out: 20_000_000, LastEnd: 1_000_001 * time.Microsecond, Rates: 3, Demand: 7}
+	want := Level{Limit: l, Tokens: -5_000_000, Out: 20_000_000, LastEnd: 1_000_001 * time.Microsecond, Rates: 3, Demand: 7}
 	if err != nil || got != want {
 		t.Errorf("got %+v, %v, want %+v", got, err, want)
 	}

@@ -50,6 +50,7 @@ type Message struct {
 
 // A Level is what the root bucket holds. Tokens may be negative: a debt.
 type Level struct {
+	Limit   Limit // that applies: another one than was asked for, if instances disagree
 	Tokens  int64
 	Out     int64         // rights out on lease
 	LastEnd time.Duration // until the last lease ends at the latest
@@ -68,8 +69,8 @@ type Answer struct {
 	Granted []int64       // how many of each Need
 }
 
-// args encodes a message; the header of acquire.lua is the contract.
-func (m *Message) args(holder string) []any {
+// Args encodes a message of a holder; the header of acquire.lua is the contract.
+func (m *Message) Args(holder string) []any {
 	args := make([]any, 0, 3+17+3*len(m.Needs))
 	args = append(args,
 		num(lua.Format), holder, strconv.FormatUint(m.Seq, 10),

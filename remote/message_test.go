@@ -20,7 +20,7 @@ func TestMessageArguments(t *testing.T) {
 		"11", "17", "18", "12", "13", "14", "1000000000000000", "16",
 		"1000000", "2", "0", "3", "4", "1",
 	}
-	if got := m.args("holder"); !reflect.DeepEqual(got, want) {
+	if got := m.Args("holder"); !reflect.DeepEqual(got, want) {
 		t.Errorf("got %q, want %q", got, want)
 	}
 	if got := m.Limit.args(); !reflect.DeepEqual(got, []any{"1", "7", "3", "9007199254", "5"}) {

@@ -12,28 +12,27 @@ const (
 	statusOK = iota
 	statusNewer
 	statusStale
+	statusOther // under another limit than was asked for
 )
 
 const (
 	levelFields  = 7
 	answerFields = 12
+	limitFields  = 4       // at the end, of statusOther
 	maxExact     = 1 << 53 // beyond it Lua's numbers are not integers any more
 )
 
-// decodeAnswer reads the reply of acquire to a message.
-func decodeAnswer(reply any, m *Message) (Answer, error) {
-	v, err := integers(reply)
+// Decode reads the reply of acquire to a message.
+func (m *Message) Decode(reply any) (Answer, error) {
+	v, limit, err := open(reply, m.Limit)
 	if err != nil {
-		return Answer{}, err
-	}
-	if err := status(v); err != nil {
 		return Answer{}, err
 	}
 	if want := answerFields + len(m.Needs); len(v) != want {
 		return Answer{}, protocol("%d values instead of %d", len(v), want)
 	}
 	a := Answer{
-		Level: level(v), Seq: uint64(v[7]), Lump: v[8], Rate: v[9], Burst: v[10],
+		Level: level(v, limit), Seq: uint64(v[7]), Lump: v[8], Rate: v[9], Burst: v[10],
 		TTL: time.Duration(v[11]) * time.Microsecond, Granted: v[answerFields:],
 	}
 	switch {
@@ -47,7 +46,7 @@ func decodeAnswer(reply any, m *Message) (Answer, error) {
 			return Answer{}, protocol("%d requests granted of %d", g, m.Needs[i].Count)
 		}
 	}
-	if err := a.Level.check(m.Limit); err != nil {
+	if err := a.Level.check(); err != nil {
 		return Answer{}, err
 	}
 	return a, nil
@@ -55,55 +54,72 @@ func decodeAnswer(reply any, m *Message) (Answer, error) {
 
 // decodeLevel reads the reply of peek and reset.
 func decodeLevel(reply any, limit Limit) (Level, error) {
-	v, err := integers(reply)
+	v, limit, err := open(reply, limit)
 	if err != nil {
-		return Level{}, err
-	}
-	if err := status(v); err != nil {
 		return Level{}, err
 	}
 	if len(v) != levelFields {
 		return Level{}, protocol("%d values instead of %d", len(v), levelFields)
 	}
-	l := level(v)
-	if err := l.check(limit); err != nil {
+	l := level(v, limit)
+	if err := l.check(); err != nil {
 		return Level{}, err
 	}
 	return l, nil
 }
 
-func level(v []int64) Level {
+func level(v []int64, limit Limit) Level {
 	return Level{
-		Tokens: v[2], Out: v[3], LastEnd: time.Duration(v[4]) * time.Microsecond,
+		Limit: limit, Tokens: v[2], Out: v[3], LastEnd: time.Duration(v[4]) * time.Microsecond,
 		Rates: v[5], Demand: v[6],
 	}
 }
 
 // check refuses a level that the scripts cannot produce.
-func (l Level) check(limit Limit) error {
-	if l.Tokens > limit.Burst || l.Tokens < -limit.Burst || l.Out < 0 || l.LastEnd < 0 || l.Rates < 0 || l.Demand < 0 {
-		return protocol("impossible level %+v of a burst of %d", l, limit.Burst)
+func (l Level) check() error {
+	if l.Tokens > l.Limit.Burst || l.Tokens < -l.Limit.Burst || l.Out < 0 || l.LastEnd < 0 || l.Rates < 0 || l.Demand < 0 {
+		return protocol("impossible level %+v of a burst of %d", l, l.Limit.Burst)
 	}
 	return nil
 }
 
-func status(v []int64) error {
-	if len(v) < levelFields {
-		return protocol("%d values", len(v))
-	}
-	if v[0] != lua.Format {
-		return protocol("an answer of format %d", v[0])
+// open reads what all replies have in common, and gives the rest and the limit
+// that applies.
+func open(reply any, asked Limit) (v []int64, applies Limit, err error) {
+	v, err = integers(reply)
+	switch {
+	case err != nil:
+		return nil, asked, err
+	case len(v) < levelFields:
+		return nil, asked, protocol("%d values", len(v))
+	case v[0] != lua.Format:
+		return nil, asked, protocol("an answer of format %d", v[0])
 	}
 	switch v[1] {
 	case statusOK:
-		return nil
+		return v, asked, nil
 	case statusNewer:
-		return errNewer
+		return nil, asked, errNewer
 	case statusStale:
-		return errStale
+		return nil, asked, errStale
+	case statusOther:
+		return other(v)
 	default:
-		return protocol("unknown status %d", v[1])
+		return nil, asked, protocol("unknown status %d", v[1])
 	}
+}
+
+// other takes the limit from the end of a reply.
+func other(v []int64) ([]int64, Limit, error) {
+	n := len(v) - limitFields
+	if n < levelFields {
+		return nil, Limit{}, protocol("%d values, and another limit among them", len(v))
+	}
+	l := Limit{Num: v[n], Den: v[n+1], Burst: v[n+2], Version: v[n+3]}
+	if l.Num < 1 || l.Den < 1 || l.Burst < 1 || l.Version < 0 {
+		return nil, Limit{}, protocol("impossible limit %+v", l)
+	}
+	return v[:n], l, nil
 }
 
 // integers reads an array of integers as strings. Nothing else is taken: a

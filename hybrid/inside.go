@@ -1,0 +1,96 @@
+package hybrid
+
+import (
+	"errors"
+
+	"github.com/resilient-go/limiter/breaker"
+	"github.com/resilient-go/limiter/internal/inside"
+	"github.com/resilient-go/limiter/remote"
+)
+
+// The door for this module's simulator: the same limiter on a clock and a network
+// that are made up.
+func init() {
+	inside.Option = func(w inside.World) any {
+		return Option(func(c *config) { c.world = w })
+	}
+	inside.Ask = func(limiter any, key string, n int, patient bool) inside.Request {
+		l := limiter.(*Limiter)
+		a := &asked{l: l}
+		r := Request{Key: key, N: n}
+		if err := l.check(r); err != nil {
+			a.v.err = err
+			return a
+		}
+		if e, ok := l.keys.Get(key); ok && !patient {
+			var took bool
+			if a.v.res, took = l.takeLeased(e, int64(n), l.now()); took {
+				return a
+			}
+		}
+		a.e, a.w, a.v = l.begin(r, patient, 0)
+		return a
+	}
+	inside.BreakerChanged = func(limiter any) { limiter.(*Limiter).moveQueues() }
+}
+
+// asked is a request from inside.
+type asked struct {
+	l *Limiter
+	e *entry
+	w *waiter // nil: decided
+	v verdict
+}
+
+func (a *asked) Decided() (inside.Decision, bool) {
+	if a.w != nil {
+		select {
+		case a.v = <-a.w.done:
+			a.w = nil
+		default:
+			return inside.Decision{}, false
+		}
+	}
+	return inside.Decision{
+		Allowed: a.v.res.Allowed, Source: a.v.res.Source.String(), RetryAfter: a.v.res.RetryAfter, Err: a.v.err,
+	}, true
+}
+
+// errGaveUp stands for the error of the caller's context.
+var errGaveUp = errors.New("hybrid: the caller gave up")
+
+func (a *asked) Leave(gaveUp bool) inside.Decision {
+	if w := a.w; w != nil {
+		var cause error
+		if gaveUp {
+			cause = errGaveUp
+		}
+		a.w = nil
+		a.v.res, a.v.err = a.l.leave(a.e, w, cause)
+	}
+	d, _ := a.Decided()
+	return d
+}
+
+// elsewhere is Redis in a made-up world, and weather the breaker.
+type (
+	elsewhere struct{ inside.World }
+	weather   struct{ inside.World }
+)
+
+var errNotThere = errors.New("hybrid: a made-up world has no such call")
+
+func (elsewhere) Peek(string, remote.Limit, func(remote.Level, error)) error  { return errNotThere }
+func (elsewhere) Reset(string, remote.Limit, func(remote.Level, error)) error { return errNotThere }
+func (elsewhere) Probe(*remote.Message) error                                 { return errNotThere }
+func (elsewhere) Bodies() uint64                                              { return 0 }
+func (elsewhere) Close() int                                                  { return 0 }
+
+func (weather) Close() {}
+
+func (w weather) State() breaker.State {
+	if w.Closed() {
+		return breaker.Closed
+	}
+	return breaker.Open
+}

@@ -1,0 +1,140 @@
+package hybrid
+
+import (
+	"fmt"
+	"math"
+	"time"
+
+	"github.com/resilient-go/limiter/local"
+	"github.com/resilient-go/limiter/remote"
+)
+
+// terms are a limit and everything that follows from it for this instance. They
+// never change: another limit makes other terms.
+type terms struct {
+	limit Limit
+	units
+	version  int64
+	largest  int64 // the largest request that can ever pass
+	mostRate int64 // of a lease, in micro-tokens per second
+	quota    quotaShape
+}
+
+// newTerms validates a limit in the light of the options.
+func newTerms(c *config, limit Limit, version int64) (*terms, error) {
+	if limit == Unlimited || limit == Blocked {
+		return &terms{limit: limit, version: version, largest: limit.burst}, nil
+	}
+	u, err := limit.units()
+	if err != nil {
+		return nil, err
+	}
+	if c.share*float64(u.burst) < 1 {
+		return nil, &ConfigError{Field: "WithLocalShare", Reason: fmt.Sprintf("%v of a burst of %d is less than one request", c.share, u.burst)}
+	}
+	return c.terms(limit, u, version), nil
+}
+
+func (c *config) terms(limit Limit, u units, version int64) *terms {
+	return &terms{
+		limit: limit, units: u, version: version,
+		largest:  max(1, int64(c.share*float64(u.burst)+1e-9)),
+		mostRate: int64(c.share * u.rate.PerSecond() * local.Unit),
+		quota:    newQuotaShape(c, u),
+	}
+}
+
+// theirTerms are those of a limit that another instance asked for, and that the
+// root prefers to ours.
+func (c *config) theirTerms(r remote.Limit) *terms {
+	// Num micro-tokens per Den µs are Num tokens per Den seconds.
+	l := Limit{n: r.Num, period: time.Duration(r.Den) * time.Second, burst: max(1, r.Burst/local.Unit)}
+	return c.terms(l, units{rate: local.Rate{Num: r.Num, Den: r.Den}, burst: l.burst}, r.Version)
+}
+
+// fixed reports whether the limit is no bucket: Unlimited or Blocked.
+func (t *terms) fixed() bool { return t.limit.period == 0 }
+
+func (t *terms) remote() remote.Limit {
+	return remote.Limit{Num: t.rate.Num, Den: t.rate.Den, Burst: t.burst * local.Unit, Version: t.version}
+}
+
+// rule decides by a limit that is no bucket.
+func (t *terms) rule() Result {
+	if t.limit == Unlimited {
+		return Result{Allowed: true, Source: SourceRule, Limit: t.limit, Remaining: math.MaxInt}
+	}
+	return Result{Source: SourceRule, Limit: t.limit, RetryAfter: blockedFor, ResetAfter: blockedFor}
+}
+
+// blockedFor is how long callers of a blocked key are told to stay away.
+const blockedFor = time.Minute
+
+// retryAfter is how long n tokens take at the root as it was last told: until
+// it has them, or, where leases leave too little room, until those end.
+func (t *terms) retryAfter(root *rootView, n, now int64) time.Duration {
+	missing := n*local.Unit - root.tokens
+	d := t.timeFor(missing)
+	if left := root.lastEnd - root.told; root.rates > 0 && missing > 0 && left > 0 {
+		// Until the leases end the root gains only what they leave.
+		net := t.rate.PerSecond() - float64(root.rates)/local.Unit // tokens per second
+		gained := int64(math.Max(0, net) * float64(left) / 1e9 * local.Unit)
+		if missing <= gained {
+			d = time.Duration(math.Ceil(float64(missing) / local.Unit / net * 1e9))
+		} else {
+			d = time.Duration(left) + t.timeFor(missing-gained)
+		}
+	}
+	if short := n*local.Unit - (t.burst*local.Unit - root.out); short > 0 && root.out > 0 {
+		d = max(d, time.Duration(root.lastEnd-root.told)+t.timeFor(short))
+	}
+	if root.out > 0 || root.rates > 0 {
+		d = t.metered(d)
+	}
+	return max(1, d-time.Duration(now-root.told))
+}
+
+// timeFor is how long that many micro-tokens take at Redis, which counts whole
+// microseconds.
+func (t *terms) timeFor(micro int64) time.Duration {
+	d := t.rate.TimeFor(micro)
+	return d + (time.Microsecond-d%time.Microsecond)%time.Microsecond
+}
+
+// metered is what a caller is told to wait for what takes d where leases are
+// about. A lease may be returned meanwhile, and on the way the root, which counts
+// whole microseconds, may lose a few of them and a few micro-tokens.
+func (t *terms) metered(d time.Duration) time.Duration {
+	d += time.Duration(32*1000/t.rate.PerSecond()) + 4*time.Microsecond - 1
+	return d - d%time.Microsecond
+}
+
+// refuse makes a refusal.
+func (t *terms) refuse(src Source, remaining int64, retry time.Duration) Result {
+	r := t.result(src, remaining)
+	r.RetryAfter = max(1, retry)
+	return r
+}
+
+// allow makes an admission.
+func (t *terms) allow(src Source, remaining int64) Result {
+	r := t.result(src, remaining)
+	r.Allowed = true
+	return r
+}
+
+func (t *terms) result(src Source, remaining int64) Result {
+	remaining = max(0, min(remaining, t.burst))
+	return Result{
+		Source: src, Limit: t.limit, Remaining: int(remaining),
+		ResetAfter: t.rate.TimeFor((t.burst - remaining) * local.Unit),
+	}
+}
+
+// ofPart makes the ResetAfter of a result that of this instance's part in an
+// outage.
+func (t *terms) ofPart(r Result) Result {
+	missing := float64(max(0, t.quota.burst-int64(r.Remaining)))
+	r.ResetAfter = time.Duration(math.Min(math.Ceil(missing/t.quota.perSecond*1e9), math.MaxInt64/2))
+	return r
+}
