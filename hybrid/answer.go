@@ -16,6 +16,9 @@ func (l *Limiter) apply(e *entry, f *flight, a remote.Answer, now int64) {
 	granted := max(0, total-f.kept)
 	low := int64(0)
 	switch {
+	case a.Rate > 0: // it renews by the horizon
+		l.counts.grants.Add(1)
+		l.counts.granted.Add(uint64(granted))
 	case granted > 0:
 		l.counts.grants.Add(1)
 		l.counts.granted.Add(uint64(granted))
@@ -75,10 +78,14 @@ func (l *Limiter) termsOf(ours *terms, applies remote.Limit) (t *terms, theirs b
 func (l *Limiter) distribute(e *entry, f *flight, a remote.Answer, now int64) {
 	// Redis decided one after the other: the first of those admitted saw what the
 	// later ones took.
-	remaining := e.hint.Load() + e.lease.Balance(now)
+	taken, upToFirst := int64(0), int64(0) // the latter with the first that was refused
 	for i, need := range f.msg.Needs {
-		remaining += a.Granted[i] * need.Tokens / local.Unit
+		taken += a.Granted[i] * need.Tokens
+		if a.Granted[i] < need.Count && upToFirst == 0 {
+			upToFirst = taken + need.Tokens
+		}
 	}
+	remaining := e.hint.Load() + e.lease.Balance(now) + taken/local.Unit
 	var (
 		refused []*waiter
 		least   int64 // the smallest refused request
@@ -108,6 +115,7 @@ func (l *Limiter) distribute(e *entry, f *flight, a remote.Answer, now int64) {
 			}
 		}
 	}
+	e.compete(least > 0, f.expected >= float64(upToFirst))
 	if least > 0 {
 		l.hush(e, least, now)
 	}
@@ -148,5 +156,5 @@ func (l *Limiter) nextTry(e *entry, ahead []*waiter, n, now int64) time.Duration
 		}
 		return e.force().metered(d)
 	}
-	return max(e.force().retryAfter(&e.root, n, now), l.turn(e, total(ahead)+n, now))
+	return max(l.retryAfter(e, n, now), l.turn(e, total(ahead)+n, now))
 }

@@ -45,6 +45,8 @@ type entry struct {
 	active int64  // when something was last asked, for the sweeper
 	seen   uint64
 
+	rivals float64 // for how much longer than due to stay away after a refusal: others come first
+
 	badUntil int64 // the key is at fault, not Redis: it is degraded until this instant
 
 	own      fallback
@@ -60,12 +62,13 @@ type rootView struct {
 	at      int64 // instant: the script ran no earlier,
 	told    int64 // and no later than this one
 	rates   int64 // micro-tokens per second that the leases earn by themselves
+	demand  int64 // micro-tokens per second that their holders see
 	until   int64 // the root said no: nobody asks again before this instant
 }
 
 func newRootView(level remote.Level, sent, now int64) rootView {
 	return rootView{
-		known: true, tokens: level.Tokens, out: level.Out, rates: level.Rates,
+		known: true, tokens: level.Tokens, out: level.Out, rates: level.Rates, demand: level.Demand,
 		lastEnd: now + int64(level.LastEnd), at: sent, told: now,
 	}
 }
@@ -166,19 +169,66 @@ func (e *entry) Retire() bool {
 // bound is the most that the root can hold at now, in micro-tokens, unless
 // somebody returned tokens or the bucket was reset.
 func (e *entry) bound(now int64) float64 {
-	t := e.terms.Load()
-	full := float64(t.burst * local.Unit)
 	if !e.root.known {
-		return full
+		return float64(e.force().burst * local.Unit)
 	}
-	elapsed := time.Duration(now - e.root.at)
+	return e.grown(time.Duration(now - e.root.at))
+}
+
+// sure is what the root holds at now if nobody else has taken any.
+func (e *entry) sure(now int64) float64 {
+	return e.grown(time.Duration(now-e.root.told)-moment) - 1
+}
+
+// moment is more than what rounding costs.
+const moment = 10 * time.Microsecond
+
+// grown is what the root as it was last told grows to in that time.
+func (e *entry) grown(elapsed time.Duration) float64 {
+	t := e.force()
 	net := t.rate.In(elapsed) - float64(e.root.rates)*elapsed.Seconds()
-	return math.Min(full, float64(e.root.tokens)+math.Max(0, net))
+	return math.Min(float64(t.burst*local.Unit), float64(e.root.tokens)+math.Max(0, net))
+}
+
+// rootHas reports whether the root may have n tokens at now.
+func (e *entry) rootHas(n, now int64) bool { return float64(n*local.Unit) <= e.bound(now) }
+
+// plenty reports whether those who share the root ask for less than it gains.
+func (e *entry) plenty() bool {
+	return float64(e.root.demand) <= e.force().rate.PerSecond()*local.Unit
+}
+
+// Who is refused a token that was due has rivals, and asks the less often the more
+// of them there are: this balance has about a quarter of the calls refused.
+const (
+	moreRivals  = 2.0
+	fewerRivals = 0.8
+)
+
+// compete learns from an answer how many rivals there are. expected: the root was
+// thought to have what was asked for.
+func (e *entry) compete(refused, expected bool) {
+	switch {
+	case !refused:
+		e.rivals = math.Max(1, e.rivals*fewerRivals)
+	case expected:
+		e.rivals = math.Max(1, e.rivals) * moreRivals
+	}
+}
+
+// retryAfter is when n tokens can be asked for again.
+func (l *Limiter) retryAfter(e *entry, n, now int64) time.Duration {
+	d := e.force().retryAfter(&e.root, n, now)
+	if e.rivals > 1 {
+		d = max(d, time.Duration(e.root.until-now))
+	}
+	return d
 }
 
 // hush notes that the root said no to n tokens, and for how long nobody need
 // ask: a horizon at most, spread so that instances do not ask together.
 func (l *Limiter) hush(e *entry, n, now int64) {
 	longest := float64(l.cfg.horizon) * (1 - denialsSpread*l.chance())
-	e.root.until = now + min(int64(e.terms.Load().retryAfter(&e.root, n, now)), int64(longest))
+	again := float64(e.force().retryAfter(&e.root, n, now)) * math.Max(1, e.rivals)
+	e.root.until = now + int64(math.Min(again, longest))
 }

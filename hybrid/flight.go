@@ -2,6 +2,7 @@ package hybrid
 
 import (
 	"math"
+	"time"
 
 	"github.com/resilient-go/limiter/local"
 	"github.com/resilient-go/limiter/remote"
@@ -9,12 +10,13 @@ import (
 
 // A flight is a message under way and those whose requests it carries.
 type flight struct {
-	msg     *remote.Message
-	waiters []*waiter
-	sent    int64         // instant
-	kept    int64         // tokens
-	horizon int64         // of the key, in nanoseconds
-	landed  chan struct{} // closed when it has landed, if somebody waits for that
+	msg      *remote.Message
+	waiters  []*waiter
+	sent     int64         // instant
+	kept     int64         // tokens
+	horizon  int64         // of the key, in nanoseconds
+	expected float64       // micro-tokens that the root was thought to have, -1 if that was not known
+	landed   chan struct{} // closed when it has landed, if somebody waits for that
 }
 
 // The sizes of lumps. A lump covers about eight calls, the horizon of a key
@@ -24,6 +26,7 @@ const (
 	callsPerLump  = 8
 	leastPerLump  = 4
 	leastByRate   = 3   // tokens in a horizon that make the rate of a limit worth sharing
+	farFromShort  = 0.6 // of the rate: demand
 	renewBelow    = 0.2 // of a lump
 	leaseUsable   = 0.9 // of the time the root counts the lease for
 	denialsSpread = 0.25
@@ -39,7 +42,10 @@ func (l *Limiter) message(e *entry, now int64) *flight {
 		e.share.Hold(e.lease.Rights(now))
 	}
 	l.settle(e)
-	f := &flight{sent: now, kept: kept}
+	f := &flight{sent: now, kept: kept, expected: -1}
+	if e.root.known && now-e.root.told <= int64(l.cfg.horizon) { // older news is no news
+		f.expected = e.sure(now)
+	}
 	needs := l.board(e, f)
 	if e.share != nil { // what is asked for may be spent when the answer comes: it is held
 		boarded := int64(0)
@@ -69,7 +75,7 @@ func (l *Limiter) message(e *entry, now int64) *flight {
 		want = 0
 	}
 	var rate, burst int64
-	if want > 0 && e.force().rate.PerSecond()*l.cfg.horizon.Seconds() >= leastByRate {
+	if want > 0 && l.shareable(e, horizon) {
 		rate, burst = e.force().mostRate, e.force().largest*local.Unit
 	}
 	f.horizon = int64(horizon)
@@ -83,6 +89,18 @@ func (l *Limiter) message(e *entry, now int64) *flight {
 		Needs: needs,
 	}
 	return f
+}
+
+// shareable reports whether a part of the rate would last: in a horizon it is
+// worth a few tokens. A stretched horizon will do where nobody is short by far,
+// since what idles here for so long is a large part of a small limit.
+func (l *Limiter) shareable(e *entry, horizon time.Duration) bool {
+	perSecond := e.force().rate.PerSecond()
+	if perSecond*l.cfg.horizon.Seconds() >= leastByRate {
+		return true
+	}
+	asked := math.Max(float64(e.root.demand)/local.Unit, e.demand.PerSecond())
+	return perSecond*horizon.Seconds() >= leastByRate && e.rivals <= 1 && asked <= farFromShort*perSecond
 }
 
 // board moves waiters from the queue into a flight, as runs of equal needs.

@@ -59,10 +59,10 @@ type Limiter struct {
 //
 // The error is a [*ConfigError].
 func New(rdb redis.UniversalClient, limit Limit, options ...Option) (*Limiter, error) {
-	if isNil(rdb) {
+	c := newConfig(options)
+	if isNil(rdb) && c.world == nil {
 		return nil, &ConfigError{Field: "New", Reason: "the Redis client is nil"}
 	}
-	c := newConfig(options)
 	if err := c.validate(); err != nil {
 		return nil, err
 	}

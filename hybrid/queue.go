@@ -177,6 +177,9 @@ func (l *Limiter) turn(e *entry, n, now int64) time.Duration {
 // wakeAfter is when a patient one asks again: when the tokens are due, or, if
 // leases leave no room for them, when their holders may have returned some.
 func (l *Limiter) wakeAfter(e *entry, n, now int64) time.Duration {
+	if e.rivals > 1 {
+		return max(1, time.Duration(e.root.until-now))
+	}
 	due := e.force().timeFor(n*local.Unit-e.root.tokens) - time.Duration(now-e.root.told)
 	return max(1, min(e.force().retryAfter(&e.root, n, now), max(due, time.Duration(e.root.until-now))))
 }

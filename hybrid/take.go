@@ -195,7 +195,7 @@ func (l *Limiter) step(e *entry, n, now int64) step {
 	case e.lease.TakeLate(now, n):
 		return step{decided, e.force().allow(SourceLease, e.lease.Balance(now)+e.hint.Load()), 0}
 	case meters && !e.lease.Paused():
-		if e.lease.Due(now) && l.up(e) {
+		if l.up(e) && (e.lease.Due(now) || e.plenty() && now >= e.root.until && e.rootHas(n, now)) {
 			return step{next: askRoot}
 		}
 		return refused(SourceDenied, e.lease.Balance(now), e.force().metered(earned), earned)
@@ -210,8 +210,8 @@ func (l *Limiter) step(e *entry, n, now int64) step {
 		return step{decided, res, res.RetryAfter}
 	case l.inTheWay(e, n, now):
 		return step{next: giveWay}
-	case now < e.root.until && float64(n*local.Unit) > e.bound(now):
-		return refused(SourceDenied, int64(e.bound(now))/local.Unit, e.force().retryAfter(&e.root, n, now), l.wakeAfter(e, n, now))
+	case now < e.root.until && (e.rivals > 1 || !e.rootHas(n, now)):
+		return refused(SourceDenied, int64(e.bound(now))/local.Unit, l.retryAfter(e, n, now), l.wakeAfter(e, n, now))
 	default:
 		return step{next: askRoot}
 	}

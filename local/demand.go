@@ -5,13 +5,21 @@ import (
 	"time"
 )
 
-// HalfLife is how fast past demand is forgotten.
-const HalfLife = 250 * time.Millisecond
+// HalfLife is how fast past demand is forgotten. Where calls are rare it is longer:
+// as long as that many take, up to a longest one.
+const (
+	HalfLife         = 250 * time.Millisecond
+	CallsPerHalfLife = 6
+	LongestHalfLife  = 5 * time.Second
+
+	coincidence = 3 // calls that may come together by chance
+)
 
 // Demand estimates what is asked of a key: an exponentially weighted average of
 // tokens and calls per second. The zero Demand has seen nothing.
 type Demand struct {
 	tokens, calls float64 // per second
+	seen          int64   // calls in all
 	at            int64
 	started       bool
 }
@@ -24,8 +32,17 @@ func (d *Demand) Add(now, tokens, calls int64) {
 	dt := float64(max(0, now-d.at)) / 1e9
 	d.at = max(d.at, now)
 	// An impulse adds n·λ and the average decays at λ, so that a steady rate
-	// converges on itself, however the notes are spaced.
-	const lambda = math.Ln2 / (float64(HalfLife) / 1e9)
+	// converges on itself, however the notes are spaced. The half-life spans a few
+	// calls at least, since two that come together by chance are no demand.
+	pace := d.calls
+	if many := float64(calls - coincidence); many > 0 && dt > 0 {
+		pace = math.Max(pace, many/dt)
+	}
+	half := float64(HalfLife) / 1e9
+	if d.seen += calls; d.seen > CallsPerHalfLife && pace > 0 {
+		half = min(max(half, CallsPerHalfLife/pace), float64(LongestHalfLife)/1e9)
+	}
+	lambda := math.Ln2 / half
 	decay := math.Exp(-lambda * dt)
 	weight := lambda
 	if dt > 0 {

@@ -14,39 +14,60 @@ import (
 // other methods belong to the holder of the key's lock. The zero Lease is
 // empty.
 type Lease struct {
-	balance atomic.Int64 // tokens; never negative
+	// What every Take reads and only the holder writes is apart from what every
+	// Take writes: a cache line that stays with all cores, and one that moves.
 	gate    atomic.Int64 // Take passes before this instant; 0 while it is shut
 	low     atomic.Int64 // a balance below asks for a renewal
 	metered atomic.Bool  // there is a rate
 
-	opens int64 // what gate is while it is not shut
-	end   int64 // nothing is spent from this instant on
-	told  int64 // the balance as last accounted for to the root
-	shut  bool  // somebody waits: only TakeLate passes
+	shut   bool  // somebody waits: only TakeLate passes
+	paused bool  // a message is under way: nothing is earned
+	opens  int64 // what gate is while it is not shut
+	end    int64 // nothing is spent from this instant on
+	told   int64 // the balance as last accounted for to the root
+	gone   int64 // spent until then, since the beginning
+	calls  int64 // as last told by Calls
+	rate   int64 // micro-tokens per second; 0: a lump only
 
-	rate   int64  // micro-tokens per second; 0: a lump only
 	burst  int64  // micro-tokens; at this balance and above nothing is earned
 	part   int64  // micro-tokens earned towards the next whole token
 	since  int64  // what was earned before this instant is in the balance,
 	rest   uint64 // but for this many 10^-9 micro-tokens
 	level  int64  // the balance of that instant; what Take spent later may be of now
-	paused bool   // a message is under way: nothing is earned
 	earned int64  // whole tokens since Earned was asked
+
+	balance atomic.Int64 // tokens; never negative
+	extra   atomic.Int64 // tokens spent beyond the first of each call
 }
 
 // Take spends n ≥ 1 tokens if the gate is open at now and the balance suffices.
 // It returns what is left, and whether that is so little that a renewal is due.
+// For n = 1 it costs one atomic write.
 func (l *Lease) Take(now, n int64) (left int64, low, ok bool) {
 	if n < 1 || now >= l.gate.Load() {
 		return 0, false, false
 	}
+	left, ok = l.spend(n)
+	return left, ok && left < l.low.Load(), ok
+}
+
+// spend takes n tokens off the balance, or none and tells what it is. Nobody
+// ever sees it negative, so that a large request that must fail does not make a
+// small one fail.
+func (l *Lease) spend(n int64) (left int64, ok bool) {
 	for {
 		b := l.balance.Load()
 		if b < n {
-			return b, false, false
+			return b, false
+		}
+		if n > 1 {
+			l.extra.Add(n - 1) // first: Calls counts too few rather than too many
 		}
 		if l.balance.CompareAndSwap(b, b-n) {
-			return b - n, b-n < l.low.Load(), true
+			return b - n, true
+		}
+		if n > 1 {
+			l.extra.Add(1 - n)
 		}
 	}
 }
@@ -58,18 +79,19 @@ func (l *Lease) TakeLate(now, n int64) bool {
 		return false
 	}
 	l.earn(now)
-	for {
-		b := l.balance.Load()
-		if b < n {
-			return false
-		}
-		if l.balance.CompareAndSwap(b, b-n) {
-			if !l.paused {
-				l.level -= n // at an instant that is known
-			}
-			return true
-		}
+	_, ok := l.spend(n)
+	if ok && !l.paused {
+		l.level -= n // at an instant that is known
 	}
+	return ok
+}
+
+// Calls is how many calls of Take and TakeLate have spent tokens since the
+// beginning. It never goes back, and once no Take is under way it is exact.
+func (l *Lease) Calls() int64 {
+	spent := l.gone + l.told - l.balance.Load()
+	l.calls = max(l.calls, spent-l.extra.Load())
+	return l.calls
 }
 
 // Balance is how many tokens are held at now.
@@ -97,8 +119,7 @@ func (l *Lease) Rights(now int64) int64 {
 func (l *Lease) Report(now int64) (kept, spent, lost int64) {
 	if now >= l.end {
 		lost = l.balance.Swap(0)
-		spent = l.told - lost
-		l.told = 0
+		spent = l.account(lost, 0)
 		l.unmeter()
 		return 0, spent, lost
 	}
@@ -108,9 +129,16 @@ func (l *Lease) Report(now int64) (kept, spent, lost int64) {
 	}
 	l.paused = true
 	kept = l.balance.Load()
-	spent = l.told - kept
-	l.told = kept
-	return kept, spent, 0
+	return kept, l.account(kept, kept), 0
+}
+
+// account settles what was spent until the balance was b; from then on it counts
+// from told.
+func (l *Lease) account(b, told int64) (spent int64) {
+	spent = l.told - b
+	l.gone += spent
+	l.told = told
+	return spent
 }
 
 // Grant applies the root's answer to a report that stated kept tokens: the
@@ -178,12 +206,12 @@ func (l *Lease) Remove(now int64) (held, part, spent, lost int64) {
 	l.earn(now)
 	l.gate.Store(0)
 	b := l.balance.Swap(0)
-	spent = l.told - b
+	spent = l.account(b, 0)
 	part = l.part
 	if now >= l.end {
 		b, part, lost = 0, 0, b
 	}
-	l.told, l.end, l.opens = 0, 0, 0
+	l.end, l.opens = 0, 0
 	l.unmeter()
 	return b, part, spent, lost
 }

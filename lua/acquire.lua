@@ -159,20 +159,25 @@ for i = 17, #ARGV, 3 do
   granted[#granted + 1] = int(can)
 end
 
--- The lump: at most half of what is left, whole tokens, and only while nobody
--- is refused, so that near exhaustion every token goes to a request.
+-- lend moves up to that much from the root to the holder, in whole tokens.
+local function lend(most, atleast)
+  local g = math.max(0, floordiv(math.min(want, most), 1000000) * 1000000)
+  if g == 0 or g < atleast then return false end
+  b.tokens = b.tokens - g
+  b.out = b.out + g
+  kept = kept + g
+  return true
+end
+
 local demand, rate, burst = tonumber(ARGV[14]), 0, 0
 local total = b.demand + demand -- of all holders
+local top = floordiv(limit.num * 1000000, limit.den)
 local saving = b.saving_till > now
-if want > 0 and not refused and not saving then
-  local g = floordiv(math.min(want, b.tokens / 2), 1000000) * 1000000
-  if g >= least and g > 0 then
-    b.tokens = b.tokens - g
-    b.out = b.out + g
-    kept = kept + g
-    want = 0
-  end
-end
+local joins = false -- its demand counts from now on, so that the others make room
+
+-- Plenty is when what is wanted is at most half of what is left: then a lump of
+-- it is lent. While somebody is refused, every token goes to a request.
+local done = want == 0 or saving or not refused and b.tokens / 2 >= want and lend(want, least)
 
 -- The rate: where the root is short, each holder meters itself with a part of
 -- the rate in proportion to its demand, not much above it, and as far as others
@@ -180,11 +185,8 @@ end
 -- Its burst is the same part of the burst: at least three tokens, or all of it,
 -- since a bucket of one or two overflows between arrivals. What it holds beyond
 -- becomes lump: a smaller part neither destroys nor mints.
-local top = floordiv(limit.num * 1000000, limit.den)
-local joins = false -- its demand counts from now on, so that the others make room
-local short = had > 0 or refused or b.tokens < 1000000
 local most_rate = tonumber(ARGV[10])
-if most_rate > 0 and want > 0 and demand > 0 and short and not saving and limit.num <= FASTEST then
+if not done and most_rate > 0 and demand > 0 and limit.num <= FASTEST then
   local part = math.floor(math.min(top * (demand / total), most_rate, demand * 1.5))
   -- Beside others, the root keeps room for one token, for those whose part is less.
   local shared = limit.burst - (demand < total and 1000000 or 0)
@@ -195,6 +197,7 @@ if most_rate > 0 and want > 0 and demand > 0 and short and not saving and limit.
     -- Somebody waits for more than a part will ever hold: for the length of a
     -- lease no new ones are cut, so that the root can fill up for it.
     b.saving_till = now + ttl
+    done = true
   elseif part * ttl >= 15 * 1000000 * 1000000 then
     -- The burst counts as out at once, so there must be room for it beside what
     -- the root has, which is not destroyed, and beside what others hold, who make
@@ -207,12 +210,11 @@ if most_rate > 0 and want > 0 and demand > 0 and short and not saving and limit.
     if not joins or burst < need then
       rate, burst = 0, 0
       joins = joins or at_root
-    elseif refused then
-      -- What is left is too little for somebody here, who now waits for this lease.
-      local g = math.max(0, floordiv(math.min(b.tokens, want), 1000000) * 1000000)
-      b.tokens = b.tokens - g
-      b.out = b.out + g
-      kept = kept + g
+    else
+      -- What the root still has goes along: half of it, or, where it is too little
+      -- for somebody here, who now waits for this lease, all.
+      lend(refused and b.tokens or b.tokens / 2, 0)
+      done = true
     end
     b.out = b.out + math.max(0, burst - kept)
     b.rates = b.rates + rate
@@ -220,6 +222,10 @@ if most_rate > 0 and want > 0 and demand > 0 and short and not saving and limit.
     joins = at_root
   end
 end
+
+-- Neither plenty nor a rate: a part of what is left, if that is worth having and
+-- nobody else holds any.
+if not done and not refused and b.demand == 0 then lend(b.tokens / 2, least) end
 
 local leased = kept > 0 or joins
 if leased then

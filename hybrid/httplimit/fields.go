@@ -41,7 +41,8 @@ type policy struct {
 	quoted, text string // the name, and the member of RateLimit-Policy
 }
 
-// policyOf returns the policy of a limit, nil for the zero limit of a fake.
+// policyOf returns the policy of a limit, nil if it is no bucket:
+// [hybrid.Unlimited], [hybrid.Blocked], and the zero limit of a fake.
 func (m *middleware) policyOf(l hybrid.Limit) *policy {
 	if l.Count() <= 0 || l.Period() <= 0 {
 		return nil
@@ -91,11 +92,14 @@ func window(l hybrid.Limit, r int) int64 {
 
 // announce sets the fields that tell of a decision.
 func (m *middleware) announce(h http.Header, key string, res hybrid.Result) {
+	p := m.policyOf(res.Limit)
+	if p == nil {
+		return
+	}
 	if m.legacy != 0 {
 		m.announceLegacy(h, res)
 	}
-	p := m.policyOf(res.Limit)
-	if m.noFields || p == nil {
+	if m.noFields {
 		return
 	}
 	t := window(res.Limit, res.Remaining)

@@ -64,7 +64,7 @@ func escaped(s string, i int) bool {
 // has none or more than one, or if the element is malformed.
 func forParam(s string) string {
 	value := ""
-	for first := true; s != "" || first; first = false {
+	for s != "" {
 		name, rest, ok := strings.Cut(s, "=")
 		if !ok || !isToken(name) {
 			return ""
@@ -79,8 +79,7 @@ func forParam(s string) string {
 			}
 			value = v
 		}
-		s = strings.TrimLeft(s, " \t")
-		if s == "" {
+		if s = strings.TrimLeft(s, " \t"); s == "" {
 			break
 		}
 		if s, ok = strings.CutPrefix(s, ";"); !ok {

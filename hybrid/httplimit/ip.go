@@ -97,11 +97,11 @@ func (c *ipConfig) validate() error {
 		if !p.IsValid() {
 			return bad("TrustProxies", "network %d is invalid", i)
 		}
+		if a := p.Addr(); a.Is4In6() && p.Bits() >= 96 {
+			p = netip.PrefixFrom(a.Unmap(), p.Bits()-96)
+		}
 		if p.Bits() == 0 {
 			return bad("TrustProxies", "%v trusts everybody, and so the client's own word: use TrustHops", p)
-		}
-		if a := p.Addr(); a.Is4In6() && p.Bits() > 96 {
-			p = netip.PrefixFrom(a.Unmap(), p.Bits()-96)
 		}
 		c.trusted[i] = p.Masked()
 	}

@@ -17,7 +17,8 @@ type Limiter interface {
 	Take(ctx context.Context, r hybrid.Request) (hybrid.Result, error)
 }
 
-// ErrNoKey: the request has no key, for instance because a header is missing.
+// ErrNoKey says that a request has no key, for instance because a header is
+// missing.
 var ErrNoKey = errors.New("httplimit: the request has no key")
 
 // New returns a middleware that asks lim for one token per request, or what
