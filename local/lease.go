@@ -282,6 +282,9 @@ func (l *Lease) earn(now int64) {
 	}
 	now = min(now, l.end)
 	if now <= l.since {
+		if now == l.since {
+			l.level = l.balance.Load() // what was taken since was taken at this instant
+		}
 		return
 	}
 	hi, lo := bits.Mul64(uint64(l.rate), uint64(now-l.since))
