@@ -32,12 +32,16 @@ var floors = []row{
 	{path: "local", floor: 1, production: true},
 	{path: "breaker", floor: 1, production: true},
 	{path: "remote", floor: 1, uses: []string{"lua"}, production: true},
-	{path: "hybrid", floor: 2, uses: []string{"local", "remote", "breaker", "lua"}, production: true},
-	{path: "hybrid/httplimit", floor: 3, uses: []string{"hybrid"}, production: true, optional: true},
-	{path: "examples/...", floor: 4, uses: []string{"below"}, optional: true},
-	{path: "contrib/...", floor: 4, uses: []string{"below"}, optional: true},
-	{path: "bench/...", floor: 4, uses: []string{"below", "internal/redistest"}, optional: true},
+	{path: "internal/inside", floor: 2, uses: []string{"remote"}, production: true}, // the simulator's door into hybrid
+	{path: "hybrid", floor: 3, uses: []string{"internal/inside", "local", "remote", "breaker", "lua"}, production: true},
+	{path: "hybrid/httplimit", floor: 4, uses: []string{"hybrid"}, production: true, optional: true},
+	{path: "examples/simulate", floor: 5, uses: []string{"hybrid", "internal/sim"}},
+	{path: "examples/...", floor: 5, uses: []string{"below"}, optional: true},
+	{path: "contrib/...", floor: 5, uses: []string{"below"}, optional: true},
+	{path: "bench/...", floor: 5, uses: []string{"below", "internal/redistest"}, optional: true},
 	{path: "internal/redistest", testHelp: true, uses: []string{"lua"}},
+	{path: "internal/luahost", testHelp: true, uses: []string{"lua"}},
+	{path: "internal/sim", testHelp: true, uses: []string{"internal/luahost", "internal/inside", "hybrid", "remote", "lua"}},
 	{path: "internal/arch", testHelp: true},
 	{path: "internal/e2e", testHelp: true},
 	{path: "docs", testHelp: true}, // tests of the documents
@@ -67,6 +71,7 @@ var libraries = []library{
 	{path: "github.com/sony/gobreaker/v2", owners: []string{"breaker"}, core: true},
 	{path: "golang.org/x/time", owners: []string{"local"}, core: true},
 	{path: "github.com/alicebob/miniredis/v2", core: true},
+	{path: "github.com/yuin/gopher-lua"},
 	{path: "go.uber.org/goleak"},
 	{path: "pgregory.net/rapid"},
 }
@@ -79,9 +84,11 @@ var bans = []ban{
 	{"testing/...", "it registers flags and grows every user's program"},
 	{"net/http/httptest", "it is for tests"},
 	{"github.com/alicebob/miniredis/v2/...", "it is a Redis for tests"},
+	{"github.com/yuin/gopher-lua/...", "it is for tests"},
 	{"go.uber.org/goleak/...", "it is for tests"},
 	{"pgregory.net/rapid/...", "it is for tests"},
 	{modulePath + "/internal/redistest/...", "it is for tests"},
+	{modulePath + "/internal/luahost/...", "it is for tests"},
 	{modulePath + "/internal/arch/...", "it is for tests"},
 }
 
