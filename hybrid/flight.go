@@ -16,6 +16,7 @@ type flight struct {
 	kept     int64         // tokens
 	horizon  int64         // of the key, in nanoseconds
 	expected float64       // micro-tokens that the root was thought to have, -1 if that was not known
+	stale    bool          // the machine slept meanwhile: what it brings has ended
 	landed   chan struct{} // closed when it has landed, if somebody waits for that
 }
 
@@ -166,6 +167,9 @@ func (l *Limiter) land(e *entry, f *flight, a remote.Answer, err error) {
 		l.failed(e, f, err)
 	} else {
 		l.apply(e, f, a, now)
+		if f.stale {
+			l.drop(e, now)
+		}
 		l.distribute(e, f, a, now)
 	}
 	if err == nil {

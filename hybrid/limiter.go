@@ -40,6 +40,7 @@ type Limiter struct {
 	events   eventQueue
 	reminder reminder
 	sweeper  sweeper
+	watch    watch
 
 	closed   atomic.Bool
 	closing  chan struct{} // closed when Close begins: those who wait leave
@@ -78,6 +79,7 @@ func New(rdb redis.UniversalClient, limit Limit, options ...Option) (*Limiter, e
 		keys:    local.NewTable[*entry](c.maxKeys),
 		epoch:   time.Now(),
 		events:  eventQueue{handle: c.events, log: c.log.With(slog.String("limiter", c.name))},
+		watch:   watch{wall: time.Now},
 		closing: make(chan struct{}),
 		ended:   make(chan struct{}),
 	}

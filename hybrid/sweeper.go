@@ -52,6 +52,9 @@ func (s *sweeper) sweep(l *Limiter) {
 	s.mu.Unlock()
 	defer s.work.Done()
 
+	if l.cfg.world == nil && l.watch.slept(l.epoch) {
+		l.wakeUp()
+	}
 	held := false
 	l.keys.All(func(e *entry) {
 		if e.lease.Idle() {

@@ -1,0 +1,15 @@
+package hybrid
+
+import (
+	"sync/atomic"
+	"time"
+)
+
+// Sleep makes the wall clock of a limiter jump, as a suspended machine's does in
+// the eyes of the monotonic clock. It is for a limiter that is not yet used.
+func Sleep(l *Limiter) (jump func(time.Duration)) {
+	var by atomic.Int64
+	wall := l.watch.wall
+	l.watch.wall = func() time.Time { return wall().Add(time.Duration(by.Load())) }
+	return func(d time.Duration) { by.Add(int64(d)) }
+}
