@@ -14,32 +14,38 @@ func init() {
 	inside.Option = func(w inside.World) any {
 		return Option(func(c *config) { c.world = w })
 	}
-	inside.Ask = func(limiter any, key string, n int, patient bool) inside.Request {
+	inside.Ask = func(limiter any, key string, n int, patient bool) (inside.Decision, inside.Request) {
 		l := limiter.(*Limiter)
-		a := &asked{l: l}
 		r := Request{Key: key, N: n}
 		if err := l.check(r); err != nil {
-			a.v.err = err
-			return a
+			return decision(verdict{err: err}), nil
 		}
 		if e, ok := l.keys.Get(key); ok && !patient {
-			var took bool
-			if a.v.res, took = l.takeLeased(e, int64(n), l.now()); took {
-				return a
+			if res, took := l.takeLeased(e, int64(n), l.now()); took {
+				return decision(verdict{res: res}), nil
 			}
 		}
-		a.e, a.w, a.v = l.begin(r, patient, 0)
-		return a
+		e, w, v := l.begin(r, patient, 0)
+		if w == nil {
+			return decision(v), nil
+		}
+		return inside.Decision{}, &asked{l: l, e: e, w: w}
 	}
 	inside.BreakerChanged = func(limiter any) { limiter.(*Limiter).moveQueues() }
 }
 
-// asked is a request from inside.
+func decision(v verdict) inside.Decision {
+	return inside.Decision{
+		Allowed: v.res.Allowed, Source: v.res.Source.String(), RetryAfter: v.res.RetryAfter, Err: v.err,
+	}
+}
+
+// asked is a request from inside that waits.
 type asked struct {
 	l *Limiter
 	e *entry
-	w *waiter // nil: decided
-	v verdict
+	w *waiter // nil: decided,
+	v verdict // and so
 }
 
 func (a *asked) Decided() (inside.Decision, bool) {
@@ -51,9 +57,7 @@ func (a *asked) Decided() (inside.Decision, bool) {
 			return inside.Decision{}, false
 		}
 	}
-	return inside.Decision{
-		Allowed: a.v.res.Allowed, Source: a.v.res.Source.String(), RetryAfter: a.v.res.RetryAfter, Err: a.v.err,
-	}, true
+	return decision(a.v), true
 }
 
 // errGaveUp stands for the error of the caller's context.
