@@ -4,6 +4,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/redis/go-redis/v9"
+
 	"github.com/resilient-go/limiter/hybrid"
 	"github.com/resilient-go/limiter/internal/redistest"
 )
@@ -44,10 +46,11 @@ func TestLeasesEndWhenTheMachineSleeps(t *testing.T) {
 // TestAnswerFromBeforeTheSleepBringsNoLease: the message was sent before.
 func TestAnswerFromBeforeTheSleepBringsNoLease(t *testing.T) {
 	bubble(t, func(t *testing.T, r *redistest.Mini) {
-		lim := start(t, r, hybrid.PerSecond(1000), hybrid.WithRemoteTimeout(200*time.Millisecond))
+		rdb := r.Client(advised, func(o *redis.Options) { o.ReadTimeout = 200 * time.Millisecond })
+		lim := startOn(t, rdb, hybrid.PerSecond(1000), hybrid.WithRemoteTimeout(200*time.Millisecond))
 		jump := hybrid.Sleep(lim)
 		every(t, lim, 500, 2*time.Millisecond, func(hybrid.Result) {})
-		r.Delay(70 * time.Millisecond)
+		r.Delay(120 * time.Millisecond)
 		for s := lim.Stats(); s.TokensGranted > s.Allowed[hybrid.SourceLease]+s.TokensExpired+s.TokensReturned; s = lim.Stats() {
 			allow(t, lim) // until the lease is spent: its renewal is under way by then
 		}
