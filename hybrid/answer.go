@@ -45,6 +45,7 @@ func (l *Limiter) apply(e *entry, f *flight, a remote.Answer, now int64) {
 	e.root = newRootView(a.Level, f.sent, now)
 	e.hint.Store(max(0, a.Tokens/local.Unit))
 	e.fallback.heard()
+	l.watchLevel(e, a.Level, now)
 	if !e.lease.Idle() {
 		l.sweeper.start(l)
 	}

@@ -88,6 +88,7 @@ func (l *Limiter) giveBack(e *entry, now int64) {
 func (l *Limiter) returning(e *entry, now int64) *remote.Message {
 	held, part, spent, lost := e.lease.Remove(now)
 	l.settle(e)
+	l.account(e, spent, held+lost, now)
 	l.counts.expired.Add(uint64(lost))
 	return &remote.Message{
 		Key: e.key, Limit: e.mine.remote(), Seq: l.seq.Add(1), TTL: leaseFor(l.cfg.horizon),

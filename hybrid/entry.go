@@ -47,7 +47,8 @@ type entry struct {
 
 	rivals float64 // for how much longer than due to stay away after a refusal: others come first
 
-	badUntil int64 // the key is at fault, not Redis: it is degraded until this instant
+	nearUntil int64 // NearLimit was told, and is not again before this instant
+	badUntil  int64 // the key is at fault, not Redis: it is degraded until this instant
 
 	own      fallback
 	fallback *fallback

@@ -7,12 +7,13 @@ import (
 	"time"
 
 	"github.com/resilient-go/limiter/breaker"
+	"github.com/resilient-go/limiter/local"
 	"github.com/resilient-go/limiter/remote"
 )
 
 // An Event is a rare thing that an operator wants to know of: [Degraded],
-// [Recovered], [BreakerChanged], [Misconfigured] or [LimitMismatch]. Frequent
-// things are counted in [Stats].
+// [Recovered], [BreakerChanged], [Misconfigured], [LimitMismatch] or [NearLimit].
+// Frequent things are counted in [Stats].
 type Event interface {
 	// When is the time of the event.
 	When() time.Time
@@ -68,6 +69,26 @@ type LimitMismatch struct {
 	OurVersion, TheirVersion int64
 	// Key is the name in Redis of the key where it showed. It is not logged.
 	Key string
+}
+
+// NearLimit says that little of a key's bucket is left at Redis, see
+// [WithNearLimit]. It is told once per key and period of the limit, by each
+// instance that sees it, and it is logged at the level debug, without the key.
+type NearLimit struct {
+	At    time.Time
+	Key   string // the name in Redis
+	Limit Limit
+	// Left is how many tokens the root bucket has, besides those out on lease.
+	Left int
+}
+
+// When implements [Event].
+func (e NearLimit) When() time.Time { return e.At }
+
+func (e NearLimit) attrs() (slog.Level, string, []slog.Attr) {
+	return slog.LevelDebug, "rate limiter near limit", []slog.Attr{
+		slog.String("limit", e.Limit.String()), slog.Int("left", e.Left),
+	}
 }
 
 // When implements [Event].
@@ -141,8 +162,7 @@ type eventQueue struct {
 // eventsWaiting is how many events may wait for a slow handler.
 const eventsWaiting = 64
 
-// push never blocks. When the queue is full, changes of the breaker are dropped
-// first: the beginning and the end of a degraded time matter more.
+// push never blocks. When the queue is full, what matters less is dropped first.
 func (q *eventQueue) push(e Event) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -160,16 +180,27 @@ func (q *eventQueue) push(e Event) {
 // makeRoom drops one event and reports whether e may be queued. mu is held.
 func (q *eventQueue) makeRoom(e Event) bool {
 	q.dropped++
-	if _, ok := e.(BreakerChanged); ok {
+	if minor(e) {
 		return false
 	}
 	for i, old := range q.waiting {
-		if _, ok := old.(BreakerChanged); ok {
+		if minor(old) {
 			q.waiting = append(q.waiting[:i], q.waiting[i+1:]...)
 			return true
 		}
 	}
 	return false
+}
+
+// minor reports whether an event matters less than the beginning and the end of a
+// degraded time.
+func minor(e Event) bool {
+	switch e.(type) {
+	case BreakerChanged, NearLimit:
+		return true
+	default:
+		return false
+	}
 }
 
 func (q *eventQueue) run(idle chan struct{}) {
@@ -279,6 +310,20 @@ func (l *Limiter) reportMismatch(e *entry, theirs *terms) {
 			At: now, Ours: e.mine.limit, Theirs: theirs.limit,
 			OurVersion: e.mine.version, TheirVersion: theirs.version, Key: e.key,
 		})
+	}
+}
+
+// watchLevel reports that a key is near its limit. mu is held.
+func (l *Limiter) watchLevel(e *entry, level remote.Level, now int64) {
+	t := e.force()
+	gone := 1 - float64(level.Tokens)/float64(t.burst*local.Unit)
+	if gone < l.cfg.near || now < e.nearUntil {
+		return
+	}
+	e.nearUntil = now + int64(t.limit.period)
+	l.counts.near.Add(1)
+	if l.events.handle != nil {
+		l.events.push(NearLimit{At: time.Now(), Key: e.key, Limit: t.limit, Left: int(max(0, level.Tokens/local.Unit))})
 	}
 }
 

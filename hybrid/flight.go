@@ -56,27 +56,27 @@ func (l *Limiter) message(e *entry, now int64) *flight {
 		e.share.Hold(e.lease.Rights(now) + boarded)
 	}
 
-	passed, asked := e.leased.Load(), e.asked
-	e.demand.Add(now, spent+asked, int64(passed-e.passed)+e.calls)
-	e.passed, e.asked, e.calls = passed, 0, 0
+	asked := e.asked
+	l.account(e, spent, kept, now)
 
 	horizon := e.demand.Horizon(l.cfg.horizon, longestHorizon, callsPerLump)
 	target := min(int64(math.Ceil(e.demand.PerSecond()*horizon.Seconds())), e.ramp)
 	e.ramp = max(2*e.ramp, spent+asked, 1)
 	e.ramp = min(e.ramp, e.force().burst)
 	want := target - kept
+	least := int64(math.Ceil(leastPerLump * e.demand.Size()))
+	meters := e.lease.Rate() > 0
+	if meters {
+		want = max(want, least) // it goes on wanting to
+	}
 	if e.share != nil {
 		want = min(want, e.share.Level())
 	}
-	least := int64(math.Ceil(leastPerLump * e.demand.Size()))
-	if e.lease.Rate() > 0 {
-		want = max(want, least) // it meters itself, and goes on wanting to
-	}
-	if want < least || !e.tracked {
+	if want < least && !meters || !e.tracked {
 		want = 0
 	}
 	var rate, burst int64
-	if want > 0 && l.shareable(e, horizon) {
+	if (want > 0 || meters) && l.shareable(e, horizon) {
 		rate, burst = e.force().mostRate, e.force().largest*local.Unit
 	}
 	f.horizon = int64(horizon)
@@ -90,6 +90,17 @@ func (l *Limiter) message(e *entry, now int64) *flight {
 		Needs: needs,
 	}
 	return f
+}
+
+// account notes what was asked for since the last message, spent tokens of it
+// from the lease, of which that many are left. mu is held.
+func (l *Limiter) account(e *entry, spent, left, now int64) {
+	passed := e.leased.Load()
+	calls := passed - e.passed
+	l.counts.spent.Add(uint64(spent))
+	l.counts.left.observe(calls, e.hint.Load()+left, e.force().burst)
+	e.demand.Add(now, spent+e.asked, int64(calls)+e.calls)
+	e.passed, e.asked, e.calls = passed, 0, 0
 }
 
 // shareable reports whether a part of the rate would last: in a horizon it is

@@ -100,7 +100,7 @@ func New(rdb redis.UniversalClient, limit Limit, options ...Option) (*Limiter, e
 		Holder:  rand.Text()[:16],
 		Timeout: c.timeout,
 		Guard:   guard.Do,
-		Observe: func(_ string, _ time.Duration, class remote.Class) { l.counts.calls[class].Add(1) },
+		Observe: l.counts.observe,
 	})
 	if c.policy == Share && !c.instancesSet {
 		l.events.log.Warn("rate limiter assumes one instance: in an outage each instance would use the whole limit; say how many there are with WithExpectedInstances")

@@ -36,6 +36,7 @@ const (
 	DefaultExpectedInstances = 1
 	DefaultHeadroom          = 1.0
 	DefaultMaxKeys           = 100_000
+	DefaultNearLimit         = 0.8
 )
 
 type config struct {
@@ -47,6 +48,7 @@ type config struct {
 	headroom  float64
 	policy    OutagePolicy
 	maxKeys   int
+	near      float64
 	events    func(Event)
 	log       *slog.Logger
 	version   int64
@@ -133,6 +135,10 @@ func WithMaxKeys(n int) Option { return func(c *config) { c.maxKeys = n } }
 // handler may still run when Close has returned. Default: none.
 func WithEvents(f func(Event)) Option { return func(c *config) { c.events = f } }
 
+// WithNearLimit sets which part of a key's burst must be gone, for all instances
+// together, for a [NearLimit] event: 0 < f ≤ 1. Default: 0.8.
+func WithNearLimit(f float64) Option { return func(c *config) { c.near = f } }
+
 // WithLogger sets where transitions are logged; single requests never are.
 // Default: [slog.Default].
 func WithLogger(log *slog.Logger) Option { return func(c *config) { c.log = log } }
@@ -171,6 +177,7 @@ func newConfig(options []Option) config {
 		instances: DefaultExpectedInstances,
 		headroom:  DefaultHeadroom,
 		maxKeys:   DefaultMaxKeys,
+		near:      DefaultNearLimit,
 	}
 	for _, o := range options {
 		if o != nil {
@@ -209,6 +216,8 @@ func (c *config) validate() error {
 		return bad("WithHeadroom", "contradicts WithOutagePolicy: it shapes the Share policy only")
 	case c.version < 0 || c.version >= exact:
 		return bad("WithLimitVersion", "must be from 0 to 2^53 - 1, not %d", c.version)
+	case !(c.near > 0 && c.near <= 1):
+		return bad("WithNearLimit", "must be above 0 and at most 1, not %v", c.near)
 	case c.maxKeys < 1:
 		return bad("WithMaxKeys", "must be at least 1, not %d", c.maxKeys)
 	}

@@ -1,10 +1,12 @@
 package hybrid
 
 import (
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
 
+	"github.com/resilient-go/limiter/lua"
 	"github.com/resilient-go/limiter/remote"
 )
 
@@ -14,18 +16,29 @@ type Stats struct {
 	Allowed, Refused map[Source]uint64
 
 	// RedisCalls counts script calls that were sent, by class of their outcome:
-	// "none" is success.
-	RedisCalls map[string]uint64
+	// "none" is success. RedisCallsByOperation tells them apart by script as well,
+	// "acquire", "peek" and "reset", and RedisSeconds is how long each took.
+	RedisCalls            map[string]uint64
+	RedisCallsByOperation map[string]map[string]uint64
+	RedisSeconds          map[string]Histogram
 	// Scripts is how often the body of a script was sent, because a server did not
 	// know it.
 	Scripts uint64
 
 	// Grants counts leases granted or renewed with tokens; the rest are tokens:
-	// granted on lease, given back, and ended unspent.
-	Grants, TokensGranted, TokensReturned, TokensExpired uint64
+	// granted on lease, spent from leases as Redis was told, given back, and ended
+	// unspent.
+	Grants, TokensGranted, TokensSpent, TokensReturned, TokensExpired uint64
 	// TokensLost were charged at Redis, or may have been, for callers who did not
 	// get them: the answer was lost or they had left.
 	TokensLost uint64
+
+	// BucketLeft is which part of the burst was left when requests were decided, in
+	// tenths: the first count is for nothing left. Decisions from a lease are put
+	// down when it is renewed, with what was left then.
+	BucketLeft Histogram
+	// NearLimit counts [NearLimit] events, those that found no listener included.
+	NearLimit uint64
 
 	// Degraded reports whether the outage policy decides now, DegradedFor for how
 	// long in all.
@@ -53,7 +66,11 @@ type Stats struct {
 // which each key counts for itself.
 type counts struct {
 	allowed, refused [sources]atomic.Uint64
-	calls            [remote.Classes]atomic.Uint64
+	calls            [len(operations)][remote.Classes]atomic.Uint64
+	seconds          [len(operations)]durations
+	left             lefts
+	near             atomic.Uint64
+	spent            atomic.Uint64
 	grants           atomic.Uint64
 	granted          atomic.Uint64
 	returned         atomic.Uint64
@@ -64,7 +81,18 @@ type counts struct {
 	waiting          atomic.Int64
 }
 
+// operations are the scripts.
+var operations = [...]string{lua.Acquire.Name(), lua.Peek.Name(), lua.Reset.Name()}
+
+// observe counts a call.
+func (c *counts) observe(op string, took time.Duration, class remote.Class) {
+	i := slices.Index(operations[:], op)
+	c.calls[i][class].Add(1)
+	c.seconds[i].observe(took)
+}
+
 func (c *counts) count(r Result) {
+	c.left.observe(1, int64(r.Remaining), int64(r.Limit.Burst()))
 	if r.Allowed {
 		c.allowed[r.Source].Add(1)
 	} else {
@@ -117,8 +145,9 @@ func (l *Limiter) Stats() Stats {
 	l.keys.All(func(e *entry) { leased += e.leased.Load() })
 	s := Stats{
 		Allowed: map[Source]uint64{}, Refused: map[Source]uint64{}, RedisCalls: map[string]uint64{},
+		RedisCallsByOperation: map[string]map[string]uint64{}, RedisSeconds: map[string]Histogram{},
 		Scripts: l.redis.Bodies(),
-		Grants:  c.grants.Load(), TokensGranted: c.granted.Load(), TokensReturned: c.returned.Load(),
+		Grants:  c.grants.Load(), TokensGranted: c.granted.Load(), TokensSpent: c.spent.Load(), TokensReturned: c.returned.Load(),
 		TokensExpired: c.expired.Load(), TokensLost: c.lost.Load(),
 		Breaker: l.breaker.State().String(), Instances: l.cfg.instances, InstancesAssumed: !l.cfg.instancesSet,
 		Keys: l.keys.Len(), Evicted: l.keys.Evicted(), Untracked: c.untracked.Load(),
@@ -129,9 +158,15 @@ func (l *Limiter) Stats() Stats {
 		s.Refused[src] = c.refused[src].Load()
 	}
 	s.Allowed[SourceLease] += leased
-	for i := range c.calls {
-		if n := c.calls[i].Load(); n > 0 {
-			s.RedisCalls[remote.Class(i).String()] = n
+	s.BucketLeft, s.NearLimit = c.left.histogram(), c.near.Load()
+	for i, op := range operations {
+		s.RedisCallsByOperation[op] = map[string]uint64{}
+		s.RedisSeconds[op] = c.seconds[i].histogram()
+		for class := range remote.Class(remote.Classes) {
+			if n := c.calls[i][class].Load(); n > 0 {
+				s.RedisCalls[class.String()] += n
+				s.RedisCallsByOperation[op][class.String()] = n
+			}
 		}
 	}
 	s.Degraded, s.DegradedFor = l.outage.state()

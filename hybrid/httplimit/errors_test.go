@@ -91,6 +91,20 @@ func TestRequestWhoseContextEnded(t *testing.T) {
 	}
 }
 
+// Another error is one, whether or not somebody still waits for the answer.
+func TestErrorBesideAContextThatEnded(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	var seen error
+	h := middleware(t, says(hybrid.Result{}, hybrid.ErrClosed), httplimit.WithOnError(
+		func(w http.ResponseWriter, _ *http.Request, err error, _ http.Handler) {
+			seen = err
+			w.WriteHeader(http.StatusBadGateway)
+		}))(mustNotRun(t))
+	want(t, "status", serve(h, get(client).WithContext(ctx)).Code, http.StatusBadGateway)
+	want(t, "error", seen, hybrid.ErrClosed)
+}
+
 func TestFaultsAreLoggedOnceAMinute(t *testing.T) {
 	noKey := httplimit.WithKey(httplimit.ByHeader("X-User"))
 	for _, c := range []struct {

@@ -103,7 +103,7 @@ func (c *ipConfig) validate() error {
 		if p.Bits() == 0 {
 			return bad("TrustProxies", "%v trusts everybody, and so the client's own word: use TrustHops", p)
 		}
-		c.trusted[i] = p.Masked()
+		c.trusted[i] = p
 	}
 	switch {
 	case c.trustedSet && len(c.trusted) == 0:
