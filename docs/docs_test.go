@@ -111,3 +111,34 @@ func TestDecisionsAreListed(t *testing.T) {
 		}
 	}
 }
+
+var testName = regexp.MustCompile("`((?:Test|Fuzz|Benchmark)[A-Z]\\w*)`")
+
+// TestNamedTestsExist: a document that says which test shows something must not
+// outlive the test.
+func TestNamedTestsExist(t *testing.T) {
+	root, files := documents(t)
+	known := map[string]bool{}
+	err := filepath.WalkDir(root, func(path string, _ os.DirEntry, err error) error {
+		if err == nil && strings.HasSuffix(path, "_test.go") {
+			for _, m := range regexp.MustCompile(`(?m)^func ((?:Test|Fuzz|Benchmark)\w+)\(`).FindAllStringSubmatch(read(t, path), -1) {
+				known[m[1]] = true
+			}
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	named := 0
+	for _, file := range files {
+		for _, m := range testName.FindAllStringSubmatch(read(t, file), -1) {
+			if named++; !known[m[1]] {
+				t.Errorf("%s names %s, which does not exist", file, m[1])
+			}
+		}
+	}
+	if named < 40 {
+		t.Errorf("only %d tests are named: the pattern no longer finds them", named)
+	}
+}
