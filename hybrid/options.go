@@ -49,6 +49,7 @@ type config struct {
 	policy    OutagePolicy
 	maxKeys   int
 	near      float64
+	shadow    bool
 	events    func(Event)
 	log       *slog.Logger
 	version   int64

@@ -43,6 +43,9 @@ func (l *Limiter) WaitN(ctx context.Context, key string, n int) (Result, error) 
 	if n == 0 {
 		return l.Peek(ctx, key)
 	}
+	if l.cfg.shadow {
+		return l.Take(ctx, r)
+	}
 	if err := l.check(r); err != nil {
 		return Result{}, err
 	}

@@ -15,6 +15,8 @@ type Request struct {
 type Result struct {
 	// Allowed reports whether the request was admitted.
 	Allowed bool
+	// Shadow reports that the request would have been refused, see [WithShadow].
+	Shadow bool
 	// Source says who decided.
 	Source Source
 	// Limit is the limit that was applied.

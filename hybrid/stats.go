@@ -37,6 +37,8 @@ type Stats struct {
 	// tenths: the first count is for nothing left. Decisions from a lease are put
 	// down when it is renewed, with what was left then.
 	BucketLeft Histogram
+	// Shadowed counts refusals that were admitted all the same, see [WithShadow].
+	Shadowed uint64
 	// NearLimit counts [NearLimit] events, those that found no listener included.
 	NearLimit uint64
 
@@ -70,6 +72,7 @@ type counts struct {
 	seconds          [len(operations)]durations
 	left             lefts
 	near             atomic.Uint64
+	shadowed         atomic.Uint64
 	spent            atomic.Uint64
 	grants           atomic.Uint64
 	granted          atomic.Uint64
@@ -158,7 +161,7 @@ func (l *Limiter) Stats() Stats {
 		s.Refused[src] = c.refused[src].Load()
 	}
 	s.Allowed[SourceLease] += leased
-	s.BucketLeft, s.NearLimit = c.left.histogram(), c.near.Load()
+	s.BucketLeft, s.NearLimit, s.Shadowed = c.left.histogram(), c.near.Load(), c.shadowed.Load()
 	for i, op := range operations {
 		s.RedisCallsByOperation[op] = map[string]uint64{}
 		s.RedisSeconds[op] = c.seconds[i].histogram()

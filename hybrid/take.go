@@ -35,7 +35,7 @@ func (l *Limiter) Take(ctx context.Context, r Request) (Result, error) {
 		return l.Peek(ctx, r.Key)
 	}
 	if err := l.check(r); err != nil {
-		return Result{}, err
+		return l.shadow(Result{}, err)
 	}
 	now := l.now()
 	if e, ok := l.keys.Get(r.Key); ok {
@@ -43,7 +43,7 @@ func (l *Limiter) Take(ctx context.Context, r Request) (Result, error) {
 			return res, nil
 		}
 	}
-	return l.ask(ctx, r, false)
+	return l.shadow(l.ask(ctx, r, false))
 }
 
 // takeLeased takes tokens from the lease of a key, without a lock.
