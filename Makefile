@@ -11,6 +11,8 @@ RACE ?= -race
 TIMEOUT ?= 8m
 # How long each fuzz function runs in `make fuzz`.
 FUZZTIME ?= 10s
+# How long `make soak` goes on, in h, m and s.
+SOAK ?= 10m
 # The foreign systems for which the library must build; 386 finds what breaks
 # with a 32-bit int.
 CROSS ?= linux/386
@@ -55,7 +57,7 @@ test-full: ## the same suites with large counts, 32-bit tests and more systems
 
 # check is the body of test and test-full.
 .PHONY: check
-check: deps tools mod-check lint cross unit
+check: deps tools mod-check lint cross unit standalone
 
 .PHONY: unit
 unit: ## run the tests of every module
@@ -71,6 +73,11 @@ test-32: ## run the library's tests as a 32-bit program, where one runs
 	@if $(TEST32) -run='^$$' ./internal/arch >/dev/null 2>&1; \
 	then $(TEST32) -shuffle=on ./...; \
 	else echo "this machine runs no 32-bit programs; see 'make cross' for the build"; fi
+
+.PHONY: standalone
+standalone: ## build the nested modules as their users get them, without replace
+	@echo "== internal/tools: go test ./standalone"
+	@cd internal/tools && $(GO) vet ./standalone && $(GO) test -count=1 -timeout=$(TIMEOUT) ./standalone
 
 .PHONY: lint
 lint: fmt-check vet staticcheck errcheck ## check the format and run the linters
@@ -110,8 +117,8 @@ mod-check: ## check that go.mod and go.sum are right and tidy
 	$(call each,go mod tidy -diff,$(GO) mod tidy -diff)
 
 .PHONY: deps
-deps: ## install a Redis server and a C compiler if they are missing
-	@GO=$(GO) sh internal/tools/need.sh redis-server $(if $(RACE),cc)
+deps: ## install a Redis server, a C compiler and promtool if they are missing
+	@GO=$(GO) sh internal/tools/need.sh redis-server promtool $(if $(RACE),cc)
 
 .PHONY: redis
 redis: ## install a Redis server if it is missing
@@ -122,13 +129,26 @@ tools: $(TOOLS) ## build the pinned lint tools into .bin/
 
 $(TOOLS): internal/tools/go.mod internal/tools/go.sum
 	@echo "== building the lint tools into .bin/"
-	@rm -rf $(BIN) && mkdir -p $(BIN)
+	@mkdir -p $(BIN) && rm -f $(BIN)/.built-*
 	@cd internal/tools && GOBIN=$(BIN) CGO_ENABLED=0 $(GO) install tool
 	@touch $@
 
 .PHONY: fuzz
 fuzz: ## run each fuzz function for FUZZTIME (default 10s)
 	@GO=$(GO) sh internal/tools/fuzz.sh $(FUZZTIME) $(MODULES)
+
+# Each round is a new storm of processes and some new schedules. The first failure
+# ends it; it has printed the seed to repeat.
+SOAK_SECONDS = $$(( $$(echo $(SOAK) | sed 's/h/*3600+/; s/m/*60+/; s/s/+/; s/+*$$//') ))
+
+.PHONY: soak
+soak: deps ## run random storms and schedules for SOAK (default 10m)
+	@end=$$(( $$(date +%s) + $(SOAK_SECONDS) )); round=0; \
+	while [ $$(date +%s) -lt $$end ]; do \
+		round=$$((round + 1)); echo "== soak: round $$round"; \
+		$(GO) test $(RACE) -count=1 -timeout=$(TIMEOUT) -v -run='^TestStorm$$' ./internal/e2e && \
+		$(GO) test $(RACE) -count=1 -timeout=$(TIMEOUT) -v -run='^TestSchedules$$' ./hybrid || exit 1; \
+	done; echo "make soak: $$round rounds PASSED"
 
 .PHONY: cover
 cover: ## measure the library's test coverage into coverage.out

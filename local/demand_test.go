@@ -14,8 +14,15 @@ func about(got, want float64) bool {
 	return math.Abs(got-want) <= 1e-9*math.Max(1, math.Abs(want))
 }
 
-// An even stream of 1,000 tokens per second is found at every spacing, and the
-// error of the start halves with each half-life.
+// halfLife is how fast a demand of so many calls per second is forgotten: six of
+// them take that long, but for the shortest and the longest.
+func halfLife(callsPerSecond float64) time.Duration {
+	calls := time.Duration(local.CallsPerHalfLife / callsPerSecond * 1e9)
+	return min(max(calls, local.HalfLife), local.LongestHalfLife)
+}
+
+// An even stream of 1,000 tokens per second is found at every spacing, and what is
+// missing of it halves with each half-life.
 func TestDemandConvergesWhateverTheSpacing(t *testing.T) {
 	const rate = 1000
 	rnd := rand.New(rand.NewPCG(1, 2))
@@ -32,15 +39,21 @@ func TestDemandConvergesWhateverTheSpacing(t *testing.T) {
 	} {
 		var d local.Demand
 		d.Add(0, 1, 1)
-		first := d.PerSecond()
-		var now int64
+		missing := rate - d.PerSecond()
+		var now, seen int64
 		for now < 20*second {
 			dt := c.next()
 			now += dt * ms
+			// Six calls are too few to tell how rare they are. After that the pace is the
+			// one known before or, if it is higher, that of all but three of those noted now.
+			half := local.HalfLife
+			if seen += dt; seen >= local.CallsPerHalfLife { // and the one of the beginning
+				half = halfLife(max(rate-missing, float64(dt-3)/float64(dt)*1000))
+			}
+			missing *= math.Exp2(-float64(dt*ms) / float64(half))
 			d.Add(now, rate*dt/1000, dt)
-			want := rate + (first-rate)*math.Exp2(-float64(now)/float64(local.HalfLife))
-			if got := d.PerSecond(); !about(got, want) {
-				t.Fatalf("every %s: after %v the demand is %v, want %v", c.name, time.Duration(now), got, want)
+			if got := d.PerSecond(); !about(got, rate-missing) {
+				t.Fatalf("every %s: after %v the demand is %v, want %v", c.name, time.Duration(now), got, rate-missing)
 			}
 		}
 		if got := d.PerSecond(); !about(got, rate) {
@@ -52,19 +65,91 @@ func TestDemandConvergesWhateverTheSpacing(t *testing.T) {
 	}
 }
 
+// A demand that ended halves in 250 ms while it was one of many calls, and the more
+// slowly the rarer they become: six calls long, and 5 s at most.
 func TestDemandHalvesInAHalfLife(t *testing.T) {
 	var d local.Demand
 	d.Add(0, 0, 0)
-	d.Add(10*second, 10_000, 100)
-	before := d.PerSecond()
-	for i := range 20 {
-		d.Add(10*second+int64(i+1)*int64(local.HalfLife), 0, 0)
-		if got, want := d.PerSecond(), before*math.Exp2(-float64(i+1)); math.Abs(got-want) > 1e-12*want {
-			t.Fatalf("after %d half-lives %v is left of %v, want %v", i+1, got, before, want)
+	d.Add(20*second, 20*102_400, 20*1024)
+	now := 20 * second
+	calls := 1024.0
+	for _, half := range []time.Duration{
+		250 * time.Millisecond, 250 * time.Millisecond, 250 * time.Millisecond, 250 * time.Millisecond, 250 * time.Millisecond, // down to 32
+		250 * time.Millisecond, 375 * time.Millisecond, 750 * time.Millisecond, 1500 * time.Millisecond, 3 * time.Second, // from 16 down to 1
+		5 * time.Second, 5 * time.Second, 5 * time.Second, 5 * time.Second,
+	} {
+		now += int64(half)
+		calls /= 2
+		d.Add(now, 0, 0)
+		if got := d.PerSecond(); math.Abs(got-100*calls) > 1e-9*got {
+			t.Fatalf("after %v more %v is left, want %v", half, got, 100*calls)
 		}
 	}
 	if got := d.Size(); !about(got, 100) {
 		t.Errorf("calls of 100 tokens have the size %v", got)
+	}
+}
+
+// steady is the demand of so many calls per second, one at a time, for two minutes.
+func steady(perSecond int64) (d local.Demand, now int64) {
+	for i := range 120 * perSecond {
+		now = i * second / perSecond
+		d.Add(now, 1, 1)
+	}
+	return d, now
+}
+
+func TestDemandOfRareCallsIsNotDoubledByChance(t *testing.T) {
+	d, now := steady(2) // a half-life of 3 s
+	before := d.PerSecond()
+	if math.Abs(before-2) > 0.25 {
+		t.Fatalf("two calls per second are a demand of %v", before)
+	}
+	d.Add(now, 2, 2) // with the one before: three at once
+	if got, want := d.PerSecond(), before+2*math.Ln2*before/local.CallsPerHalfLife; !about(got, want) {
+		t.Errorf("three calls at once make a demand of %v from %v, want %v", got, before, want)
+	}
+}
+
+func TestDemandThatBecomesLargeIsSeenAtOnce(t *testing.T) {
+	for _, c := range []struct {
+		calls int64 // within a tenth of a second
+		pace  float64
+	}{
+		{2, 2}, {3, 2}, {4, 10}, {5, 20}, {6, 30}, {100, 970},
+	} {
+		d, now := steady(2)
+		before := d.PerSecond()
+		d.Add(now+100*ms, c.calls, c.calls)
+		pace := c.pace
+		if pace == 2 {
+			pace = before
+		}
+		left := math.Exp2(-0.1 / halfLife(pace).Seconds())
+		want := before*left + float64(c.calls)*10*(1-left)
+		if got := d.PerSecond(); math.Abs(got-want) > 1e-7*want {
+			t.Errorf("%d calls in 100 ms make a demand of %v from %v, want %v", c.calls, got, before, want)
+		}
+	}
+}
+
+func TestDemandOfTheFirstCallsIsSeenAtOnce(t *testing.T) {
+	var d local.Demand
+	want := 0.0
+	for i := int64(1); i <= 6; i++ {
+		left, weight := 0.5, 0.5/0.25
+		if i == 1 { // nothing passed before it
+			left, weight = 0, math.Ln2/0.25
+		}
+		d.Add(i*250*ms, 1, 1)
+		if want = want*left + weight; !about(d.PerSecond(), want) {
+			t.Fatalf("call %d of four per second: a demand of %v, want %v", i, d.PerSecond(), want)
+		}
+	}
+	d.Add(7*250*ms, 1, 1) // enough are known
+	left := math.Exp2(-0.25 / halfLife(want).Seconds())
+	if want = want*left + 4*(1-left); !about(d.PerSecond(), want) {
+		t.Errorf("after seven calls: a demand of %v, want %v", d.PerSecond(), want)
 	}
 }
 
@@ -132,7 +217,7 @@ func TestDemandHorizonCoversSoManyCalls(t *testing.T) {
 	} {
 		var d local.Demand
 		d.Add(0, 0, 0)
-		for i := int64(1); i <= 20; i++ {
+		for i := int64(1); i <= 200; i++ {
 			d.Add(i*second, 3*c.perSecond, c.perSecond)
 		}
 		got := d.Horizon(c.base, c.longest, 8)

@@ -183,6 +183,9 @@ func (l *Lease) Due(now int64) bool {
 	return l.end > 0 && (l.balance.Load() < l.low.Load() || now >= l.opens)
 }
 
+// Opens is the instant from which the lease is due for renewal, whatever is left.
+func (l *Lease) Opens() int64 { return l.opens }
+
 // Hurry makes the lease due: the next one who asks has it renewed.
 func (l *Lease) Hurry() {
 	l.opens = 0
@@ -255,7 +258,7 @@ func (l *Lease) Meter(n, now int64) (time.Duration, bool) {
 	if rest > 0 {
 		d++
 	}
-	return min(max(1, time.Duration(d)), ages), true
+	return time.Duration(min(max(1, d), uint64(ages))), true
 }
 
 // Paused reports whether the root has been told of the lease and has not

@@ -161,8 +161,8 @@ func (b *books) grant(t *tape) error {
 		total += t.upTo(20)
 	}
 	total = min(total, mostTokens)
-	if rate == 0 || burst < micro {
-		rate, burst = 0, 0 // as the root has it
+	if rate < micro/2 || burst < micro {
+		rate, burst = 0, 0 // the root gives no part that is worth less in a lease
 	}
 	life := t.upTo(mostLife)
 	before := l.Calls()

@@ -22,6 +22,7 @@ type ledger struct {
 	flying  bool
 	granted int64 // net of what the root cut off
 	spent   int64
+	calls   int64 // that have spent something
 	gone    int64 // returned or lost
 }
 
@@ -86,6 +87,7 @@ func (g *ledger) spend(n int64) {
 	g.balance -= n
 	g.unreported += n
 	g.spent += n
+	g.calls++
 }
 
 // account checks what the lease says of itself.
@@ -126,6 +128,9 @@ func (g *ledger) check() error {
 	}
 	if got, want := g.lease.Due(g.now), g.end > 0 && (g.balance < g.low || g.now >= g.opens); got != want {
 		return fmt.Errorf("due is %v, want %v", got, want)
+	}
+	if got := g.lease.Calls(); got != g.calls {
+		return fmt.Errorf("%d calls, want %d", got, g.calls)
 	}
 	if g.balance < 0 || g.spent+g.gone+g.balance != g.granted {
 		return fmt.Errorf("granted %d, spent %d, gone %d, held %d", g.granted, g.spent, g.gone, g.balance)

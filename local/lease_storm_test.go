@@ -17,6 +17,7 @@ type storm struct {
 	clock atomic.Int64
 	ended atomic.Bool
 	taken atomic.Int64
+	calls atomic.Int64
 	phase atomic.Pointer[phase]
 	group sync.WaitGroup
 	bad   atomic.Pointer[string]
@@ -46,6 +47,7 @@ func (s *storm) take(rnd *rand.Rand) {
 		return
 	}
 	s.taken.Add(n)
+	s.calls.Add(1)
 	if left < 0 {
 		s.fail("a balance is negative")
 	}
@@ -69,6 +71,7 @@ func (s *storm) takeLate(rnd *rand.Rand) {
 		return
 	}
 	s.taken.Add(n)
+	s.calls.Add(1)
 	if p != nil && now >= p.end {
 		s.fail("tokens were spent after the end")
 	}
@@ -143,6 +146,9 @@ func TestLeaseConservesTokensUnderManyGoroutines(t *testing.T) {
 		t.Error(*why)
 	}
 	taken := s.taken.Load()
+	if got, want := s.lease.Calls(), s.calls.Load(); got != want {
+		t.Errorf("%d calls were counted, want %d", got, want)
+	}
 	if s.reported != taken {
 		t.Errorf("%d tokens were spent, %d reported", taken, s.reported)
 	}

@@ -234,7 +234,7 @@ if leased then
   local l = { seq = seq, lump = kept, rate = rate, burst = burst, till = till, ttl = till - now, demand = demand }
   -- While the message travelled the holder earned nothing; it makes up for that
   -- when it has the answer, which must not be taken for a fast clock.
-  if rate > 0 and had > 0 then
+  if rate > 0 and had > 0 and former > 0 then
     l.lump = kept + math.max(0, math.min(surplus, lent(math.min(had, rate), math.floor(ttl / 20)), burst - kept))
   end
   b.demand = b.demand + l.demand

@@ -46,39 +46,76 @@ func at(lines []string, i int) string {
 	return "(the end)"
 }
 
-// course sends messages of many kinds and writes down what comes of them.
+// course sends messages of many kinds and writes down what comes of them, which
+// must be what exact arithmetic says.
 func course(w *world) string {
 	var b strings.Builder
-	note := func(what string, a answer) {
-		fmt.Fprintf(&b, "%s: status %d tokens %d out %d end %d demand %d seq %d lump %d ttl %d granted %v\n",
-			what, a.status, a.tokens, a.out, a.lastEnd, a.demand, a.seq, a.lump, a.ttl, a.granted)
+	var r *reference
+	note := func(what string, a, want answer) {
+		if !same(a, want) {
+			w.Fatalf("%s: the script says %+v, the reference %+v", what, a, want)
+		}
+		under := ""
+		if a.status == other {
+			under = fmt.Sprintf(" under %d/%d burst %d version %d", a.applies.num, a.applies.den, a.applies.burst, a.applies.version)
+		}
+		fmt.Fprintf(&b, "%s: status %d tokens %d out %d end %d demand %d seq %d lump %d ttl %d granted %v%s\n",
+			what, a.status, a.tokens, a.out, a.lastEnd, a.demand, a.seq, a.lump, a.ttl, a.granted, under)
 		state := w.state()
 		for _, field := range slices.Sorted(maps.Keys(state)) {
 			fmt.Fprintf(&b, " %s=%s;", field, state[field])
 		}
 		fmt.Fprintf(&b, " lives %d ms\n", w.ttl(w.key))
 	}
+	acquire := func(what string, m message) answer {
+		if w.ttl(w.key) == -2 {
+			r = newReference(m.limit, w.now)
+		}
+		var want answer
+		r, want = r.acquire(m, w.now)
+		a := w.acquire(m)
+		note(what, a, want)
+		return a
+	}
+	peek := func(what string, l limit) { note(what, w.peek(l), r.peek(l, w.now)) }
+	reset := func(what string, l limit) {
+		var want answer
+		r, want = r.reset(l, w.now)
+		note(what, w.reset(l), want)
+	}
 	seq := int64(0)
-	for _, l := range []limit{
+	for i, l := range []limit{
 		per(7, 3*time.Second, 70), per(100, time.Second, 100), per(1, 366*24*time.Hour, 142), per(1_000_000_000, time.Second, 1_000_000_000),
 	} {
 		fmt.Fprintf(&b, "limit %d/%d burst %d\n", l.num, l.den, l.burst)
-		l.version = 3
+		l.version = 3 + int64(i)
 		for _, us := range []int64{0, 1, 333_333, 500_001, 700_000, 1_200_000, -2_000_000, 40_000_000} {
 			w.move(us)
 			seq++
 			m := lump(l, "a", seq, 9)
 			m.needs = []need{{n: 3, count: 2}, {n: 5, count: 3, queue: true}, {n: 1, count: 1}}
-			a := w.acquire(m)
-			note(fmt.Sprintf("after %d us, a", us), a)
+			a := acquire(fmt.Sprintf("after %d us, a", us), m)
 			m = lump(l, "b", seq, 4)
 			m.kept, m.spent, m.returned, m.demand = a.lump/3, 1, a.lump/4, 12_345_678
-			note("b", w.acquire(m))
+			acquire("b", m)
 			m.seq--
-			note("b, late", w.acquire(m))
-			note("peek", w.peek(l))
+			acquire("b, late", m)
+			peek("peek", l)
 		}
-		note("reset", w.reset(l))
+		reset("reset", l)
 	}
+	// An instance with an older limit: alone for as long as its message says, it has
+	// its way until somebody asks for the newer one.
+	older, newer := per(50, time.Second, 20), per(100, time.Second, 40)
+	older.version, newer.version = 7, 8
+	acquire("newer", ask(newer, 10, 1))
+	for _, us := range []int64{0, 400_000, 599_999, 1} {
+		w.move(us)
+		peek("older, peek", older)
+		acquire(fmt.Sprintf("older after %d us", us), ask(older, 3, 1))
+	}
+	peek("newer, peek", newer)
+	reset("older, reset", older)
+	acquire("newer", ask(newer, 1, 1))
 	return b.String()
 }

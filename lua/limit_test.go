@@ -52,11 +52,53 @@ var limits = []scenario{
 		w.granted(w.acquire(ask(low, 1, 1)), 0, 0)
 		m = lump(low, "a", 2, 0)
 		m.kept = 400_000_000 * unit
-		w.held(w.acquire(m), 0, 400_000_000, 400_000_000)
+		w.held(w.acquire(m), 0, 2, 2) // what is kept is cut to it as well
 		w.pass(time.Second)
 		w.granted(w.acquire(ask(low, 1, 1)), 0, 0)
 		w.pass(366 * 24 * time.Hour)
 		w.granted(w.acquire(ask(low, 1, 1)), 0, 1)
+	}},
+	{"who lies about a lease beyond the new burst", func(w *world) {
+		m := lump(per(100, time.Second, 100), "a", 1, 40)
+		w.acquire(m)
+		m = lump(per(10, time.Second, 30), "a", 2, 0)
+		m.kept, m.spent = 40*unit, 5*unit
+		w.held(w.acquire(m), -5, 30, 30) // five too many: they are charged
+	}},
+	{"all leases fit the new burst one lease later", func(w *world) {
+		high, low := per(1000, time.Second, 1000), per(100, time.Second, 50)
+		var kept, seq [3]int64
+		for i, id := range []string{"a", "b", "c"} {
+			m := lump(high, id, 1, 200)
+			kept[i], seq[i] = w.acquire(m).lump, 1
+			w.pass(100 * time.Millisecond)
+		}
+		begun := w.now
+		a := w.acquire(ask(low, 1, 1))
+		w.equal(a.granted[0], 0)
+		w.equal(a.out, 600*unit)
+		for w.now < begun+1_000_000 {
+			// a and b renew and spend one token each time, c is dead.
+			for i, id := range []string{"a", "b"} {
+				seq[i]++
+				m := lump(low, id, seq[i], 20)
+				m.least = unit
+				if kept[i] > 0 {
+					m.spent = unit
+				}
+				m.kept = kept[i] - m.spent
+				a = w.acquire(m)
+				kept[i] = a.lump
+				if others := a.out - a.lump; a.lump > max(0, low.burst-others) {
+					w.Fatalf("a lease of %d beside %d of others", a.lump, others)
+				}
+			}
+			w.pass(100 * time.Millisecond)
+		}
+		a = w.peek(low)
+		if a.tokens+a.out > low.burst || a.out != kept[0]+kept[1] {
+			w.Fatalf("%+v, want %d out, and all within %d", a, kept[0]+kept[1], low.burst)
+		}
 	}},
 	{"what comes back under a lower limit is cut to it", func(w *world) {
 		m := lump(per(100, time.Second, 100), "a", 1, 40)

@@ -85,16 +85,31 @@ const (
 	ok int64 = iota
 	newer
 	stale
+	other // under another limit than was asked for
 )
 
 // An answer is a reply of any script; peek and reset leave the second half empty.
 type answer struct {
+	applies limit // with the status other
+
+
 	status, tokens, out, lastEnd, rates, demand int64
 	seq, lump, rate, burst, ttl                 int64
 	granted                                     []int64
 }
 
 var integer = regexp.MustCompile(`^(0|-?[1-9][0-9]*)$`)
+
+// done reports whether the script did what it was asked to.
+func (a answer) done() bool { return a.status == ok || a.status == other }
+
+// under is the limit that applies where l was asked for.
+func (a answer) under(l limit) limit {
+	if a.status == other {
+		return a.applies
+	}
+	return l
+}
 
 // read decodes a reply strictly: integers as strings, and as many as the header
 // of the script says.
@@ -120,8 +135,12 @@ func read(t tb, reply any, needs int) answer {
 		t.Fatalf("reply %v, want at least 7 values and format 1", v)
 	}
 	a := answer{status: v[1], tokens: v[2], out: v[3], lastEnd: v[4], rates: v[5], demand: v[6]}
+	if last := len(v) - 4; a.status == other && last >= 7 {
+		a.applies = limit{num: v[last], den: v[last+1], burst: v[last+2], version: v[last+3]}
+		v = v[:last]
+	}
 	switch {
-	case needs < 0 || a.status != ok:
+	case needs < 0 || a.status != ok && a.status != other:
 		if len(v) != 7 {
 			t.Fatalf("reply of %d values, want 7: %v", len(v), v)
 		}

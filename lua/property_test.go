@@ -9,8 +9,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// The scripts decide as the reference does, whatever comes: any limit and any
-// changes of it, any times and steps of the clock, several holders that state the
+// The scripts decide as the reference does, whatever comes: any limit, any changes
+// of it, instances that disagree about it, any times and steps of the clock, several holders that state the
 // truth or not, messages out of order and answers that are lost.
 func TestScriptsAgreeWithExactArithmetic(t *testing.T) {
 	t.Run("miniredis", func(t *testing.T) {
@@ -86,7 +86,8 @@ type claimant struct {
 func agree(t *rapid.T, s server) {
 	w := newWorld(t, s, "property")
 	w.client().Del(w.Context(), w.key, "ttl "+w.key)
-	l := anyLimit.Draw(t, "limit")
+	asked := [2]limit{anyLimit.Draw(t, "limit"), anyLimit.Draw(t, "limit of others")}
+	l := asked[0]
 	r := newReference(l, w.now)
 	holders := []*claimant{{id: "a"}, {id: "b"}, {id: "c"}, {id: "d"}}
 	back := false // since the last write
@@ -95,6 +96,7 @@ func agree(t *rapid.T, s server) {
 			w.move(us)
 			back = back || us < 0
 		}
+		l = asked[max(0, rapid.IntRange(-3, 1).Draw(t, "whose limit"))]
 		if w.ttl(w.key) == -2 {
 			if !back && !r.full(w.now) {
 				w.Fatalf("the key is gone although it still limits: %+v", r)
@@ -104,7 +106,9 @@ func agree(t *rapid.T, s server) {
 		var got, want answer
 		switch op := rapid.IntRange(0, 19).Draw(t, "operation"); op {
 		case 0:
-			l = anyLimit.Draw(t, "new limit")
+			i := rapid.IntRange(0, 1).Draw(t, "of others")
+			asked[i] = anyLimit.Draw(t, "new limit")
+			asked[i].version = rapid.Int64Range(0, 2).Draw(t, "version")
 			continue
 		case 1:
 			got = w.reset(l)
@@ -118,7 +122,7 @@ func agree(t *rapid.T, s server) {
 			m := h.message(t, l)
 			got = w.acquire(m)
 			r, want = r.acquire(m, w.now)
-			if got.status == ok {
+			if got.done() {
 				back = false
 				h.seq, h.hold = m.seq, got.lump
 				if rapid.IntRange(0, 7).Draw(t, "lost") == 0 {
@@ -134,7 +138,7 @@ func agree(t *rapid.T, s server) {
 
 // message draws what the holder says.
 func (h *claimant) message(t *rapid.T, l limit) message {
-	m := message{id: h.id, seq: h.seq + 1, limit: l} // who states no demand gets no part of the rate
+	m := message{id: h.id, seq: h.seq + 1, limit: l}
 	m.ttl = time.Duration(rapid.Int64Range(500_000, 31_000_000).Draw(t, "ttl")) * time.Microsecond
 	m.spent = rapid.Int64Range(0, h.hold).Draw(t, "spent")
 	m.returned = rapid.Int64Range(0, h.hold-m.spent).Draw(t, "returned")
@@ -151,6 +155,9 @@ func (h *claimant) message(t *rapid.T, l limit) message {
 		m.seq = rapid.Int64Range(0, m.seq).Draw(t, "stale")
 	}
 	burst := l.burst / unit
+	if rapid.Bool().Draw(t, "has a demand") { // args asks for no part of the rate
+		m.demand = rapid.Int64Range(0, 5*unit).Draw(t, "demand")
+	}
 	if rapid.Bool().Draw(t, "wants") {
 		m.want = rapid.Int64Range(0, 2*burst).Draw(t, "want") * unit
 		m.least = rapid.Int64Range(0, min(m.want/unit, 4)).Draw(t, "least") * unit

@@ -29,7 +29,7 @@ var joining = []scenario{
 				spent = 200
 			}
 			m := renewal(thousand, "a", seq, 1000, spent)
-			m.needs, m.least = nil, 1000*unit
+			m.needs, m.want = nil, noLump
 			w.rated(w.meter(m), 500*unit, 99*unit/2, 500*unit)
 		}
 		w.equal(w.peek(thousand).tokens, 101*unit/2) // the root has the rest
@@ -122,7 +122,7 @@ var joining = []scenario{
 			w.pass(horizon)
 			seqA++
 			m = renewal(thousand, "a", seqA, 9995, 0)
-			m.needs, m.least = nil, 1000*unit
+			m.needs, m.want = nil, noLump
 			a := w.meter(m)
 			if a.rate < 999*unit {
 				w.Fatalf("a has a rate of %d", a.rate)

@@ -33,6 +33,10 @@ func (w *world) rated(a answer, rate, burst, rates int64) {
 	}
 }
 
+// noLump is the want of a holder that would have a rate and nothing of what the
+// root has left: less than a token.
+const noLump = 1
+
 const horizon = 200 * time.Millisecond
 
 // parting: who gets which part. Of a burst of 100, 99 are for holders that are not
@@ -101,7 +105,7 @@ var parting = []scenario{
 		l := per(7003, 3*time.Second, 1_000_000)
 		w.empty(l)
 		m := renewal(l, "a", 1, 1000, 0)
-		m.rate, m.burst, m.least, m.want = 777_777_777, 10*unit, 2*unit, unit
+		m.rate, m.burst, m.want = 777_777_777, 10*unit, noLump
 		w.rated(w.meter(m), 777_777_777, 10*unit, 777_777_777)
 		begun, spent, messages := w.now, int64(0), int64(0)
 		for w.now-begun < 60_000_000 {

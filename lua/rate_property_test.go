@@ -50,7 +50,9 @@ func parted(t *rapid.T, s server) {
 		}
 		switch rapid.IntRange(0, 24).Draw(t, "operation") {
 		case 0:
+			version := l.version + 1 // who disagrees about the limit is the matter of another test
 			l = partedLimit.Draw(t, "new limit")
+			l.version = version
 			same = false
 			continue
 		case 1:

@@ -33,7 +33,7 @@ func (l limit) top() int64 {
 	return floor(r)
 }
 
-var rateScenarios = []([]scenario){parting, joining, saving, charging, small, relimiting}
+var rateScenarios = []([]scenario){plentiful, parting, joining, saving, charging, small, relimiting}
 
 func TestRatesOnMiniredis(t *testing.T) {
 	for _, group := range rateScenarios {
@@ -65,11 +65,12 @@ func (w *world) meter(m metered) answer {
 		w.Fatalf("acquire: %v", err)
 	}
 	a := read(w, reply, len(m.needs))
-	if a.status != ok {
+	if !a.done() {
 		return a
 	}
-	w.checkRates(m.limit, a)
-	if a.rate < 0 || a.rate > m.rate || a.burst < 0 || a.burst > m.burst || a.burst > m.limit.burst || (a.rate > 0) != (a.burst > 0) {
+	w.checkRates(a.under(m.limit), a)
+	w.checkGrace(a)
+	if a.rate < 0 || a.rate > m.rate || a.burst < 0 || a.burst > m.burst || a.burst > a.under(m.limit).burst || (a.rate > 0) != (a.burst > 0) {
 		w.Fatalf("a rate of %d up to %d, want at most %d and %d", a.rate, a.burst, m.rate, m.burst)
 	}
 	if a.rate > 0 && (a.burst < unit || a.ttl == 0) {
@@ -96,7 +97,7 @@ func (w *world) checkRates(l limit, a answer) {
 		}
 		return n
 	}
-	for _, field := range []string{"t", "f", "s", "o", "p", "d", "x", "e", "w"} {
+	for _, field := range []string{"t", "f", "s", "o", "p", "d", "x", "e", "w", "g"} {
 		number(field)
 	}
 	if number("t") != a.tokens || number("s") != w.now || number("o") != a.out || number("p") != a.rates || number("d") != a.demand {

@@ -9,7 +9,9 @@ import (
 // A reference is the bucket of bucket.lua in exact arithmetic, without a thought
 // for how it is stored.
 type reference struct {
-	limit   limit
+	limit   limit // stored: it applies
+	asked   limit // by the message at hand
+	stands  int64 // until when the stored limit stands although another was asked for; 0: it was asked for
 	tokens  *big.Rat // micro-tokens
 	at      int64    // when there were these tokens
 	leases  map[string]held
@@ -18,7 +20,7 @@ type reference struct {
 }
 
 // held is the recorded lease of a holder.
-type held struct{ seq, lump, till, length int64 }
+type held struct{ seq, lump, till, length, demand int64 }
 
 const (
 	longest = 30_000_000
@@ -26,7 +28,7 @@ const (
 )
 
 func newReference(l limit, now int64) *reference {
-	return &reference{limit: l, tokens: rat(l.burst), at: now, leases: map[string]held{}}
+	return &reference{limit: l, asked: l, tokens: rat(l.burst), at: now, leases: map[string]held{}}
 }
 
 func rat(n int64) *big.Rat { return new(big.Rat).SetInt64(n) }
@@ -40,12 +42,46 @@ func (r *reference) out() (sum int64) {
 	return sum
 }
 
+func (r *reference) demand() (sum int64) {
+	for _, l := range r.leases {
+		sum += l.demand
+	}
+	return sum
+}
+
+// beats reports whether a limit applies rather than another one that is asked for
+// at the same time.
+func (l limit) beats(o limit) bool {
+	if l.version != o.version {
+		return l.version > o.version
+	}
+	if slower := l.rate().Cmp(o.rate()); slower != 0 {
+		return slower < 0
+	}
+	return l.burst < o.burst
+}
+
+// govern gives the limit that applies when l is asked for, and until when it
+// stands if it is another one. A grace of 0 starts none.
+func (r *reference) govern(l limit, now, grace int64) (applies limit, stands int64) {
+	fresh := r.stands == 0 || r.stands > now+longest
+	switch {
+	case l == r.limit || !r.limit.beats(l) || !fresh && r.stands <= now:
+		return l, 0
+	case fresh && grace > 0:
+		return r.limit, now + grace
+	default:
+		return r.limit, r.stands
+	}
+}
+
 // from is the bucket as a message with this limit finds it. The bucket itself
 // does not change.
-func (r *reference) from(l limit, now int64) *reference {
-	n := &reference{limit: l, tokens: r.tokens, at: r.at, leases: maps.Clone(r.leases), lastEnd: min(r.lastEnd, now+longest), sweepAt: r.sweepAt}
-	if l != r.limit {
-		n.tokens = rat(max(floor(n.tokens), -l.burst))
+func (r *reference) from(l limit, now, grace int64) *reference {
+	n := &reference{asked: l, tokens: r.tokens, at: r.at, leases: maps.Clone(r.leases), lastEnd: min(r.lastEnd, now+longest), sweepAt: r.sweepAt}
+	n.limit, n.stands = r.govern(l, now, grace)
+	if n.limit != r.limit {
+		n.tokens = rat(max(floor(n.tokens), -n.limit.burst))
 	}
 	if n.at > now {
 		n.sweepAt = now
@@ -100,12 +136,13 @@ func (r *reference) sweep(own string, now int64) {
 // acquire gives the bucket after a message and the answer to it. A stale message
 // leaves the bucket as it is.
 func (r *reference) acquire(m message, now int64) (*reference, answer) {
-	n := r.from(m.limit, now)
+	ttl := min(m.ttl.Microseconds(), longest)
+	n := r.from(m.limit, now, ttl)
 	var lump, former int64
 	if l, recorded := n.leases[m.id]; recorded {
 		if l.seq >= m.seq {
 			a := n.level(now)
-			a.status = stale
+			a.status, a.applies = stale, limit{}
 			return r, a
 		}
 		delete(n.leases, m.id)
@@ -117,7 +154,7 @@ func (r *reference) acquire(m message, now int64) (*reference, answer) {
 			n.add(-n.limit.burst - whole)
 		}
 	}
-	kept := min(m.kept, lump)
+	kept := min(m.kept, lump, max(0, n.limit.burst-n.out()))
 	room := rat(n.limit.burst - n.out() - kept)
 	with := new(big.Rat).Add(n.tokens, rat(min(m.returned, lump-kept)))
 	if with.Cmp(room) > 0 {
@@ -139,21 +176,22 @@ func (r *reference) acquire(m message, now int64) (*reference, answer) {
 		blocked = blocked || can < need.count && need.queue
 		granted = append(granted, can)
 	}
-	if whole := floor(n.tokens); whole > 0 && !refused {
+	// A lump when there is plenty, or when nobody else has a demand.
+	if whole := floor(n.tokens); whole > 0 && !refused && (whole >= 2*m.want || n.demand() == 0) {
 		if g := min(m.want, whole/2) / unit * unit; g > 0 && g >= m.least {
 			n.add(-g)
 			kept += g
 		}
 	}
-	ttl := int64(0)
 	if kept > 0 {
-		ttl = min(m.ttl.Microseconds(), longest)
 		till := max(now+ttl, former)
-		n.leases[m.id] = held{seq: m.seq, lump: kept, till: till, length: till - now}
+		n.leases[m.id] = held{seq: m.seq, lump: kept, till: till, length: till - now, demand: m.demand}
 		n.lastEnd = max(n.lastEnd, till)
 		if n.sweepAt == 0 || n.sweepAt > till {
 			n.sweepAt = till
 		}
+	} else {
+		ttl = 0
 	}
 	n.tidy()
 	a := n.level(now)
@@ -162,27 +200,31 @@ func (r *reference) acquire(m message, now int64) (*reference, answer) {
 }
 
 func (r *reference) reset(l limit, now int64) (*reference, answer) {
-	n := r.from(l, now)
-	n.tokens = rat(max(0, l.burst-n.out()))
+	n := r.from(l, now, 0)
+	n.tokens = rat(max(0, n.limit.burst-n.out()))
 	n.tidy()
 	return n, n.level(now)
 }
 
-func (r *reference) peek(l limit, now int64) answer { return r.from(l, now).level(now) }
+func (r *reference) peek(l limit, now int64) answer { return r.from(l, now, 0).level(now) }
 
 func (r *reference) level(now int64) answer {
-	return answer{tokens: floor(r.tokens), out: r.out(), lastEnd: max(0, r.lastEnd-now)}
+	a := answer{tokens: floor(r.tokens), out: r.out(), lastEnd: max(0, r.lastEnd-now), demand: r.demand()}
+	if r.limit != r.asked {
+		a.status, a.applies = other, r.limit
+	}
+	return a
 }
 
 // full reports whether forgetting the bucket at that time gives nothing away.
 func (r *reference) full(now int64) bool {
-	n := r.from(r.limit, now)
+	n := r.from(r.limit, now, 0)
 	return len(n.leases) == 0 && n.tokens.Cmp(rat(r.limit.burst)) == 0
 }
 
 // same compares whole answers.
 func same(a, b answer) bool {
-	return a.status == b.status && a.tokens == b.tokens && a.out == b.out && a.lastEnd == b.lastEnd && a.rates == b.rates && a.demand == b.demand &&
+	return a.status == b.status && a.applies == b.applies && a.tokens == b.tokens && a.out == b.out && a.lastEnd == b.lastEnd && a.rates == b.rates && a.demand == b.demand &&
 		a.seq == b.seq && a.lump == b.lump && a.rate == b.rate && a.burst == b.burst && a.ttl == b.ttl &&
 		slices.Equal(a.granted, b.granted)
 }

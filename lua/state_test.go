@@ -38,6 +38,9 @@ func (w *world) checkState(l limit, a answer) {
 	if want := fmt.Sprintf("1 %d %d %d %d", l.num, l.den, l.burst, l.version); state["l"] != want || !limitText.MatchString(want) {
 		w.Fatalf("field l is %q, want %q", state["l"], want)
 	}
+	if g := number("g"); g != 0 && (a.status == ok || g <= w.now) {
+		w.Fatalf("the stored limit stands until %d at %d: %+v", g, w.now, a)
+	}
 	if frac := number("f"); frac < 0 || frac >= l.den {
 		w.Fatalf("field f is %d, want less than %d", frac, l.den)
 	}
@@ -89,6 +92,17 @@ func (w *world) checkState(l limit, a answer) {
 		w.Fatalf("%d tokens, want within ± the burst of %d", a.tokens, l.burst)
 	}
 	w.checkTTL(l, a)
+}
+
+// checkGrace: after a message there is an end to how long a limit stands that was
+// not asked for, and nothing of that is kept when it is over.
+func (w *world) checkGrace(a answer) {
+	w.Helper()
+	text := w.state()["g"]
+	g, err := strconv.ParseInt("0"+text, 10, 64)
+	if err != nil || a.status == ok && text != "" || a.status == other && (g <= w.now || g > w.now+longest) {
+		w.Fatalf("the stored limit stands until %q at %d: %+v", text, w.now, a)
+	}
 }
 
 // checkTTL: a key lives until it would be full, and its last lease has ended,

@@ -74,8 +74,9 @@ func (w *world) acquire(m message) answer {
 		w.Fatalf("acquire: %v", err)
 	}
 	a := read(w, reply, len(m.needs))
-	if a.status == ok {
-		w.checkState(m.limit, a)
+	if a.done() {
+		w.checkState(a.under(m.limit), a)
+		w.checkGrace(a)
 	}
 	return a
 }
@@ -96,8 +97,8 @@ func (w *world) reset(l limit) answer {
 		w.Fatalf("reset: %v", err)
 	}
 	a := read(w, reply, -1)
-	if a.status == ok {
-		w.checkState(l, a)
+	if a.done() {
+		w.checkState(a.under(l), a)
 	}
 	return a
 }

@@ -6,6 +6,9 @@
 // processes put one clock on what they do, so that the parent can hold the
 // calls of all of them against the limit (window_test.go).
 //
+// A storm is twenty such processes under faults at random (storm_test.go). What
+// they admit is in files that outlive them.
+//
 // No test asserts how fast something is, except in relation to a control that
 // ran beside it (noise_test.go).
 package e2e

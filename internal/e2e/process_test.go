@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"strconv"
+	"strings"
 	"sync"
 	"testing"
 )
@@ -106,7 +107,10 @@ func (p *process) checkClock() {
 // order gives an order and returns the answer.
 func order[A any](p *process, method string, args any) (answer A) {
 	p.t.Helper()
-	if err := p.line.Call("Worker."+method, args, &answer); err != nil {
+	if !strings.Contains(method, ".") {
+		method = "Worker." + method
+	}
+	if err := p.line.Call(method, args, &answer); err != nil {
 		p.t.Errorf("%s: %v", method, err)
 	}
 	return answer

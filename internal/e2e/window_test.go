@@ -27,16 +27,19 @@ import (
 // are tried from the last start to the first. The calls within reach are in a
 // tree, ordered by their end, that knows the best end for all of them at once.
 func excess(calls []Call, limit hybrid.Limit, share float64) float64 {
+	return excessOver(calls, share*float64(limit.Count())/limit.Period().Seconds(), share*float64(limit.Burst()))
+}
+
+// excessOver is excess for a rate and a burst in tokens.
+func excessOver(calls []Call, perSecond, burst float64) float64 {
 	calls = slices.DeleteFunc(slices.Clone(calls), func(c Call) bool { return !c.Allowed })
 	if len(calls) == 0 {
 		return math.Inf(-1)
 	}
 	var (
-		perSecond = share * float64(limit.Count()) / limit.Period().Seconds()
-		burst     = share * float64(limit.Burst())
-		zero      = calls[0].Start
-		seconds   = func(at int64) float64 { return time.Duration(at - zero).Seconds() }
-		worst     = math.Inf(-1)
+		zero    = calls[0].Start
+		seconds = func(at int64) float64 { return time.Duration(at - zero).Seconds() }
+		worst   = math.Inf(-1)
 	)
 	slices.SortFunc(calls, func(a, b Call) int { return cmp.Compare(a.End, b.End) })
 	byStart := make([]int, len(calls)) // places in the order of ends
