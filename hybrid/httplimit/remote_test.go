@@ -2,6 +2,7 @@ package httplimit_test
 
 import (
 	"context"
+	"errors"
 	"io"
 	"net/http"
 	"strings"
@@ -76,10 +77,17 @@ func status(code int, headers ...string) func() *http.Response {
 	return func() *http.Response { return response(code, headers...) }
 }
 
-// A body counts how often it was closed.
+// A body counts how often it was closed, and cannot be read afterwards.
 type body struct {
 	io.Reader
 	closed atomic.Int32
+}
+
+func (b *body) Read(p []byte) (int, error) {
+	if b.closed.Load() > 0 {
+		return 0, errors.New("read after close")
+	}
+	return b.Reader.Read(p)
 }
 
 func (b *body) Close() error {

@@ -36,7 +36,7 @@ func idempotent(req *http.Request) bool {
 func (t *Transport) again(req *http.Request, key string, resp *http.Response, retry int) (*http.Request, error) {
 	ctx := req.Context()
 	delay := t.delay(retry)
-	if end, ok := ctx.Deadline(); ok && time.Until(end) < max(delay, t.pauses.left(key, time.Now())) {
+	if end, ok := ctx.Deadline(); ok && time.Until(end) <= max(delay, t.pauses.left(key, time.Now())) {
 		return nil, ctx.Err()
 	}
 	buffer(resp)
@@ -60,7 +60,7 @@ func (t *Transport) again(req *http.Request, key string, resp *http.Response, re
 // delay is the back-off before a retry.
 func (t *Transport) delay(retry int) time.Duration {
 	most := t.maxBackoff
-	if retry < 62 && t.backoff <= most>>retry {
+	if t.backoff <= most>>retry { // else it would be above the cap, or overflow
 		most = t.backoff << retry
 	}
 	return 1 + time.Duration(t.random(int64(most)))

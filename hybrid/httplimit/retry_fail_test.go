@@ -27,8 +27,8 @@ func TestRetryThatCannotBeSent(t *testing.T) {
 		text    string
 		took    time.Duration
 	}{
-		"the back-off is too long": {timeout: 99 * time.Millisecond},
-		"the pause is too long":    {timeout: time.Minute, header: "61"},
+		"the back-off is too long": {timeout: 100 * time.Millisecond},
+		"the pause is too long":    {timeout: time.Minute, header: "60"},
 		"the limiter takes too long": {timeout: time.Minute, lim: &fake{waiting: func(ctx context.Context) (hybrid.Result, error) {
 			return hybrid.Result{}, hybrid.ErrWouldExceedDeadline
 		}}, took: 100 * time.Millisecond},
@@ -103,6 +103,7 @@ func TestRetryThatIsBrokenOff(t *testing.T) {
 		answer := response(429, "Retry-After", "60")
 		far := &remote{answer: func(int, *http.Request) (*http.Response, error) { return answer, nil }}
 		sent := answer.Body.(*body)
+		sent.Reader = strings.NewReader(strings.Repeat("x", 1<<20)) // longer than what is kept
 		tr := transport(t, &fake{}, far, httplimit.WithRetries(3))
 		ctx, leave := context.WithCancel(t.Context())
 		time.AfterFunc(30*time.Second, leave)

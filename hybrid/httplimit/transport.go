@@ -168,12 +168,12 @@ func closeBody(req *http.Request) {
 
 var errTooLate = errors.New("httplimit: the remote side asked for a pause that ends after the context's deadline")
 
-// sleep waits for d, and not at all if the context's deadline is earlier.
+// sleep waits for d, and not at all if the context's deadline comes first.
 func sleep(ctx context.Context, d time.Duration) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	if end, ok := ctx.Deadline(); ok && time.Until(end) < d {
+	if end, ok := ctx.Deadline(); ok && time.Until(end) <= d {
 		return fmt.Errorf("%w: %w", errTooLate, hybrid.ErrWouldExceedDeadline)
 	}
 	timer := time.NewTimer(d)

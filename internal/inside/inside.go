@@ -39,7 +39,7 @@ type Decision struct {
 	Err        error
 }
 
-// A Request is one that may still wait for its decision.
+// A Request is one that waits for its decision.
 type Request interface {
 	// Decided gives the decision once it is there.
 	Decided() (Decision, bool)
@@ -52,8 +52,8 @@ type Request interface {
 var (
 	// Option makes the hybrid.Option that has a limiter live in a world.
 	Option func(World) any
-	// Ask begins a request, patient as that of Wait or not.
-	Ask func(limiter any, key string, n int, patient bool) Request
+	// Ask begins a request, patient as that of Wait or not: nil if it is decided.
+	Ask func(limiter any, key string, n int, patient bool) (Decision, Request)
 	// BreakerChanged tells a limiter that Closed says something else.
 	BreakerChanged func(limiter any)
 )

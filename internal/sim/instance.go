@@ -59,11 +59,12 @@ func (w *World) Start(limit hybrid.Limit, timeout time.Duration, options ...hybr
 // called with the decision, at once or later; not if the instance dies. A request
 // to an instance that stands still waits for it.
 func (i *Instance) Ask(key string, n int, patient bool, done func(inside.Decision)) {
-	if i.standing(func() { i.Ask(key, n, patient, done) }) {
+	if i.dead || i.resumes > i.w.now { // else there is no need of a closure
+		i.standing(func() { i.Ask(key, n, patient, done) })
 		return
 	}
-	r := inside.Ask(i.Limiter, key, n, patient)
-	if d, ok := r.Decided(); ok {
+	d, r := inside.Ask(i.Limiter, key, n, patient)
+	if r == nil {
 		done(d)
 	} else {
 		p := &pending{request: r, done: done}

@@ -5,6 +5,7 @@ import (
 	"math"
 	"math/rand/v2"
 	"strconv"
+	"strings"
 	"time"
 )
 
@@ -19,23 +20,35 @@ func Weights(skew string, n int) ([]float64, error) {
 	case "zipf":
 		exponent = 1
 	default:
-		var first, rest float64
-		if _, err := fmt.Sscanf(skew, "%g/%g", &first, &rest); err == nil && first > 0 && rest >= 0 {
+		bad := fmt.Errorf("skew %q: want even, zipf, a Zipf exponent such as 1.2, or parts such as 90/10", skew)
+		if one, others, ok := strings.Cut(skew, "/"); ok {
+			first, rest := number(one), number(others)
+			if !(first > 0 && rest >= 0) {
+				return nil, bad
+			}
 			for k := range w {
 				w[k] = rest / (first + rest) / math.Max(1, float64(n-1))
 			}
 			w[0] = first / (first + rest)
 			return normal(w), nil
 		}
-		var err error
-		if exponent, err = strconv.ParseFloat(skew, 64); err != nil || exponent < 0 || math.IsInf(exponent, 0) {
-			return nil, fmt.Errorf("skew %q: want even, zipf, a Zipf exponent such as 1.2, or parts such as 90/10", skew)
+		if exponent = number(skew); exponent < 0 {
+			return nil, bad
 		}
 	}
 	for k := range w {
 		w[k] = math.Pow(float64(k+1), -exponent)
 	}
 	return normal(w), nil
+}
+
+// number is the number that a text says, at most a thousand; -1 if it says none.
+func number(text string) float64 {
+	x, err := strconv.ParseFloat(text, 64)
+	if err != nil || !(x >= 0 && x <= 1000) {
+		return -1
+	}
+	return x
 }
 
 func normal(w []float64) []float64 {
@@ -106,6 +119,9 @@ func newDemand(s *Scenario, weights []float64) *demand {
 		s: s, r: rand.New(rand.NewPCG(s.Seed, 1)), all: newPicker(weights),
 		perNano: s.Load * s.perSecond() / 1e9,
 	}
+	if s.Pulse > 0 {
+		d.perNano *= 3 // all of it falls into a third of the time
+	}
 	if half := len(weights) / 2; s.Shift > 0 && half > 0 {
 		d.halves = [2]*picker{newPicker(normal(append([]float64(nil), weights[:half]...))), newPicker(normal(append([]float64(nil), weights[half:]...)))}
 	}
@@ -114,8 +130,17 @@ func newDemand(s *Scenario, weights []float64) *demand {
 
 // next is when the next request arrives, and at which instance.
 func (d *demand) next() (at time.Duration, instance int) {
+	for {
+		at, instance = d.any()
+		if at >= d.s.Join || instance < d.s.Instances-1 {
+			return at, instance
+		}
+	}
+}
+
+func (d *demand) any() (at time.Duration, instance int) {
 	d.at += d.r.ExpFloat64() / d.perNano
-	if d.s.Pulse > 0 { // silent for one, three times the load for half of one
+	if d.s.Pulse > 0 {
 		period := float64(d.s.Pulse) * 1.5
 		if d.at-math.Floor(d.at/period)*period < float64(d.s.Pulse) {
 			d.at = math.Floor(d.at/period)*period + float64(d.s.Pulse)

@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"fmt"
 	"math"
 	"time"
 
@@ -15,82 +16,160 @@ type Scenario struct {
 	Load      float64       // demand in multiples of the rate
 	Skew      string        // see Weights
 	Shift     time.Duration // demand moves from one half of the fleet to the other this often; 0: it stays
-	Pulse     time.Duration // silence of this length between pulses of half of it at three times the load; 0: none
+	Pulse     time.Duration // silence of this length, then half as long all that was due, at three times the load; 0: steady
+	Join      time.Duration // the last instance gets its part of the demand from then on, on top; 0: from the beginning
 	RTT       time.Duration
 	Horizon   time.Duration // 0: the default
-	Share     float64       // 0: 1
+	Share     float64       // 0: the default
 	Crash     time.Duration // one instance dies this often, and a new one takes its place; 0: none
 	Outage    time.Duration // Redis is gone for that long, from a third of the duration on
+	Waits     []Wait
 	Duration  time.Duration
 	Seed      uint64
-	// Begin is a time that is not counted in the use: the fleet finds its pace.
+	// Begin is a time that is not counted in the use and the calls per second: the
+	// fleet finds its pace.
 	Begin time.Duration
-	// Watch, if set, is told each admission: time and instance.
-	Watch func(at time.Duration, instance int)
+	// Watch, if set, is told each decision: time, instance, tokens and what it was.
+	Watch func(at time.Duration, instance int, n int64, d inside.Decision)
+}
+
+// A Wait is one request that waits for its tokens, besides the demand.
+type Wait struct {
+	At       time.Duration
+	Instance int
+	N        int
 }
 
 func (s *Scenario) perSecond() float64 {
 	return float64(s.Limit.Count()) / s.Limit.Period().Seconds()
 }
 
-// A Report is what came of a Scenario.
-type Report struct {
-	Offered, Admitted int64
-	Reference         int64   // what one bucket, asked for each request, would have admitted
-	Use               float64 // Admitted of Reference, after Begin
-	WrongRefusals     float64 // part of the offered that was refused beyond what the reference refused
-	Worst             float64 // see Ledger.Worst
-	WorstWindow       int64   // see Ledger.WorstWindow
-	WorstWindowExcess float64 // WorstWindow less the rate of a second
-	Burst             int64
-	Calls             uint64
-	CallsPerSecond    float64
-	CallsPerDecision  float64
-	Fairness          float64 // the least part of its demand that an instance got, of the most
-	BySource          map[string]int64
-	PerInstance       []int64 // admitted
-	Bins              []int64 // admitted in each BinWidth
-	Opened            uint64  // how often a breaker opened
+// Requests is how many requests are to be expected.
+func (s *Scenario) Requests() float64 { return s.Load * s.perSecond() * s.Duration.Seconds() }
+
+// Timeout is the remote time-out of the instances: the default, or three round
+// trips if those take longer, which is what package hybrid asks for at least.
+func (s *Scenario) Timeout() time.Duration { return max(hybrid.DefaultRemoteTimeout, 3*s.RTT) }
+
+// check reports what makes no scenario. What the limiters check is left to them.
+func (s *Scenario) check() error {
+	positive := func(x float64) bool { return x > 0 && !math.IsInf(x, 0) }
+	switch {
+	case s.Instances < 1:
+		return fmt.Errorf("sim: %d instances: want at least one", s.Instances)
+	case s.Limit.Count() < 1 || s.Limit.Period() <= 0:
+		return fmt.Errorf("sim: the limit is %v: want a rate", s.Limit)
+	case !positive(s.Load):
+		return fmt.Errorf("sim: a load of %v: want a positive number", s.Load)
+	case s.Duration <= 0 || s.Begin >= s.Duration:
+		return fmt.Errorf("sim: %v from %v on: want some time", s.Duration, s.Begin)
+	}
+	for _, d := range []time.Duration{s.Shift, s.Pulse, s.Join, s.RTT, s.Crash, s.Outage, s.Begin} {
+		if d < 0 {
+			return fmt.Errorf("sim: a time of %v", d)
+		}
+	}
+	return nil
 }
 
 // Run plays a scenario.
 func (s *Scenario) Run() (*Report, error) {
-	w := New(s.Seed)
-	w.Network.RTT = s.RTT
+	if err := s.check(); err != nil {
+		return nil, err
+	}
 	weights, err := Weights(s.Skew, s.Instances)
 	if err != nil {
 		return nil, err
 	}
-	start := func() (*Instance, error) { return w.Start(s.Limit, 0, s.options()...) }
-	fleet := make([]*Instance, s.Instances)
-	for k := range fleet {
-		if fleet[k], err = start(); err != nil {
+	w := New(s.Seed)
+	w.Network.RTT = s.RTT
+	p := &play{
+		Scenario: s, w: w, fleet: make([]*Instance, s.Instances), load: newDemand(s, weights),
+		ledger:    NewLedger(s.perSecond()),
+		reference: NewBucket(s.perSecond(), float64(s.Limit.Burst())),
+		decisions: map[kind]int64{},
+		admitted:  make([]int64, s.Instances),
+		offered:   make([]int64, s.Instances),
+		waited:    make([]time.Duration, len(s.Waits)),
+	}
+	for k := range p.fleet {
+		if err := p.start(k); err != nil {
 			return nil, err
 		}
 	}
-	if s.Crash > 0 {
-		w.every(s.Crash, func() {
-			k := w.Rand.IntN(len(fleet))
-			fleet[k].Kill()
-			fleet[k], _ = start() // the options were good before
-		})
-	}
-	if s.Outage > 0 {
-		w.At(s.Duration/3, func() { w.Network.Up = false })
-		w.At(s.Duration/3+s.Outage, func() { w.Network.Up = true })
-	}
-	return s.play(w, fleet, newDemand(s, weights)), nil
+	p.disturb()
+	p.run()
+	return p.report(), nil
 }
 
-func (s *Scenario) options() []hybrid.Option {
-	o := []hybrid.Option{hybrid.WithExpectedInstances(s.Instances), hybrid.WithName("sim")}
-	if s.Horizon > 0 {
-		o = append(o, hybrid.WithLeaseHorizon(s.Horizon))
+// A play is a scenario under way.
+type play struct {
+	*Scenario
+	w     *World
+	fleet []*Instance
+	load  *demand
+
+	ledger    *Ledger
+	reference *Bucket
+	decisions map[kind]int64
+	admitted  []int64 // by instance
+	offered   []int64
+	crashes   []Crash
+	waited    []time.Duration
+	opened    uint64
+
+	before struct{ admitted, reference, calls int64 } // when counting began
+}
+
+// A kind of decision.
+type kind struct {
+	allowed bool
+	source  string
+}
+
+// start puts a new instance in the place k.
+func (p *play) start(k int) error {
+	o := []hybrid.Option{hybrid.WithExpectedInstances(p.Instances), hybrid.WithName("sim")}
+	if p.Horizon != 0 {
+		o = append(o, hybrid.WithLeaseHorizon(p.Horizon))
 	}
-	if s.Share > 0 {
-		o = append(o, hybrid.WithLocalShare(s.Share))
+	if p.Share != 0 {
+		o = append(o, hybrid.WithLocalShare(p.Share))
 	}
-	return o
+	i, err := p.w.Start(p.Limit, p.Timeout(), o...)
+	if err == nil {
+		p.fleet[k] = i
+	}
+	return err
+}
+
+// disturb plans what happens besides the demand.
+func (p *play) disturb() {
+	w := p.w
+	if p.Crash > 0 {
+		w.every(p.Crash, func() {
+			k := w.Rand.IntN(len(p.fleet))
+			p.opened += p.fleet[k].gate.opened
+			p.fleet[k].Kill()
+			_ = p.start(k) // the options were good before
+			p.crashes = append(p.crashes, Crash{w.Now(), k})
+		})
+	}
+	if p.Outage > 0 {
+		w.At(p.Duration/3, func() { w.Network.Up = false })
+		w.At(p.Duration/3+p.Outage, func() { w.Network.Up = true })
+	}
+	for j, wait := range p.Waits {
+		p.waited[j] = -1
+		w.At(wait.At, func() {
+			p.fleet[wait.Instance].Ask(theKey, wait.N, true, func(d inside.Decision) {
+				p.decided(wait.Instance, int64(wait.N), d)
+				if d.Allowed {
+					p.waited[j] = w.Now() - wait.At
+				}
+			})
+		})
+	}
 }
 
 func (w *World) every(d time.Duration, f func()) {
@@ -100,74 +179,40 @@ func (w *World) every(d time.Duration, f func()) {
 	})
 }
 
-// play sends the load through the fleet.
-func (s *Scenario) play(w *World, fleet []*Instance, load *demand) *Report {
-	r := &Report{Burst: int64(s.Limit.Burst()), BySource: map[string]int64{}, PerInstance: make([]int64, len(fleet))}
-	ledger := NewLedger(s.perSecond())
-	reference := NewBucket(s.perSecond(), float64(s.Limit.Burst()))
-	offered := make([]int64, len(fleet))
-	var before, referenceBefore, callsBefore int64
-	counting := s.Begin == 0
-	decided := make([]func(inside.Decision), len(fleet))
-	for k := range fleet {
-		decided[k] = func(d inside.Decision) {
-			source := d.Source
-			if !d.Allowed {
-				source = "refused " + source
-			}
-			r.BySource[source]++
-			if !d.Allowed {
-				return
-			}
-			ledger.Admit(w.Now(), 1)
-			r.PerInstance[k]++
-			if s.Watch != nil {
-				s.Watch(w.Now(), k)
-			}
-		}
+const theKey = "key"
+
+// run sends the demand through the fleet.
+func (p *play) run() {
+	done := make([]func(inside.Decision), len(p.fleet))
+	for k := range done {
+		done[k] = func(d inside.Decision) { p.decided(k, 1, d) }
+	}
+	if p.Begin > 0 {
+		p.w.At(p.Begin, func() {
+			p.before.admitted, p.before.reference, p.before.calls = p.ledger.Admitted, p.reference.Admitted, int64(p.w.calls)
+		})
 	}
 	for {
-		at, k := load.next()
-		if at >= s.Duration {
+		at, k := p.load.next()
+		if at >= p.Duration {
 			break
 		}
-		w.Run(at)
-		if !counting && at >= s.Begin {
-			counting = true
-			before, referenceBefore, callsBefore = ledger.Admitted, reference.Admitted, int64(w.calls)
-		}
-		r.Offered++
-		offered[k]++
-		reference.Take(at, 1)
-		fleet[k].Ask("key", 1, false, decided[k])
+		p.w.Run(at)
+		p.offered[k]++
+		p.reference.Take(at, 1)
+		p.fleet[k].Ask(theKey, 1, false, done[k])
 	}
-	w.Run(s.Duration)
-	for _, i := range fleet {
-		r.Opened += i.gate.opened
-	}
-	seconds := (s.Duration - s.Begin).Seconds()
-	calls := int64(w.calls) - callsBefore
-	r.Admitted, r.Reference, r.Calls = ledger.Admitted, reference.Admitted, w.calls
-	r.Use = float64(r.Admitted-before) / math.Max(1, float64(r.Reference-referenceBefore))
-	r.WrongRefusals = math.Max(0, float64(r.Reference-r.Admitted)) / math.Max(1, float64(r.Offered))
-	r.Worst, r.WorstWindow, r.Bins = ledger.Worst(), ledger.WorstWindow, ledger.Bins
-	r.WorstWindowExcess = float64(ledger.WorstWindow) - s.perSecond()
-	r.CallsPerSecond = float64(calls) / seconds
-	r.CallsPerDecision = float64(w.calls) / math.Max(1, float64(r.Offered))
-	r.Fairness = fairness(r.PerInstance, offered)
-	return r
+	p.w.Run(p.Duration)
 }
 
-func fairness(admitted, offered []int64) float64 {
-	least, most := math.Inf(1), 0.0
-	for k := range admitted {
-		if offered[k] > 0 {
-			part := float64(admitted[k]) / float64(offered[k])
-			least, most = math.Min(least, part), math.Max(most, part)
-		}
+// decided notes a decision for n tokens.
+func (p *play) decided(k int, n int64, d inside.Decision) {
+	p.decisions[kind{d.Allowed, d.Source}]++
+	if d.Allowed {
+		p.ledger.Admit(p.w.Now(), n)
+		p.admitted[k] += n
 	}
-	if most == 0 {
-		return 1
+	if p.Watch != nil {
+		p.Watch(p.w.Now(), k, n, d)
 	}
-	return least / most
 }

@@ -1,9 +1,10 @@
 #!/bin/sh
 # Makes sure that programs which no Go module can bring are on this machine.
-# Usage: need.sh [redis-server] [cc]
+# Usage: need.sh [redis-server] [cc] [promtool]
 #
 # On a machine with apt it installs what is missing, as root or through sudo.
-# On any other it stops and says which command installs it.
+# On any other it stops and says which command installs it. promtool is taken out
+# of its package into .bin/: installed, the package would start a Prometheus.
 set -eu
 
 go=${GO:-go}
@@ -12,8 +13,11 @@ if ! command -v "$go" >/dev/null 2>&1; then
 	exit 1
 fi
 
-# The names of what is missing, and the packages that hold it, by system.
-missing='' apt='' brew='' dnf='' apk='' pacman='' zypper=''
+bin=$(cd "$(dirname "$0")/../.." && pwd)/.bin
+
+# The names of what is missing, and the packages that hold it, by system. unpack
+# is a package of apt whose programs are wanted, but not the rest.
+missing='' apt='' unpack='' brew='' dnf='' apk='' pacman='' zypper=''
 
 for program in "$@"; do
 	case $program in
@@ -30,6 +34,14 @@ for program in "$@"; do
 		missing="$missing gcc"
 		apt="$apt gcc libc6-dev" dnf="$dnf gcc" apk="$apk gcc musl-dev"
 		pacman="$pacman gcc" zypper="$zypper gcc"
+		;;
+	promtool)
+		command -v promtool >/dev/null 2>&1 && continue
+		[ -x "$bin/promtool" ] && continue
+		missing="$missing promtool" unpack=prometheus
+		brew="$brew prometheus" dnf="$dnf golang-github-prometheus"
+		apk="$apk prometheus" pacman="$pacman prometheus"
+		zypper="$zypper golang-github-prometheus-prometheus"
 		;;
 	*)
 		echo "need.sh: no rule for $program" >&2
@@ -52,21 +64,38 @@ tell() {
 as_root='sudo '
 [ "$(id -u)" = 0 ] && as_root=''
 
+# take_out brings promtool from its package into .bin/. It needs no root.
+take_out() {
+	echo "== taking promtool out of the package $unpack"
+	tmp=$(mktemp -d)
+	(cd "$tmp" && apt-get download -q -o APT::Sandbox::User=root "$unpack" </dev/null &&
+		dpkg-deb -x ./*.deb .) &&
+		mkdir -p "$bin" && mv "$tmp/usr/bin/promtool" "$bin/promtool" && "$bin/promtool" --version >/dev/null
+	code=$?
+	rm -rf "$tmp"
+	return $code
+}
+
 if command -v apt-get >/dev/null 2>&1; then
 	if [ -n "$as_root" ] && ! command -v sudo >/dev/null 2>&1; then
-		tell "apt-get update && apt-get install -y$apt (as root)"
+		# Without root the lists are as old as they are.
+		[ -z "$apt" ] && take_out && exit 0
+		tell "apt-get update && apt-get install -y$apt $unpack (as root)"
 	fi
-	echo "== installing$apt"
+	[ -z "$apt" ] || echo "== installing$apt"
 	# The tests start their own servers. RUNLEVEL=1 keeps the package from
 	# starting one on the usual port, but not under systemd, where it is in
 	# nobody's way either.
 	# An unreachable extra source must not stop the install.
 	${as_root}apt-get update -q </dev/null || true
-	if ${as_root}env DEBIAN_FRONTEND=noninteractive RUNLEVEL=1 \
+	if [ -n "$apt" ] && ! ${as_root}env DEBIAN_FRONTEND=noninteractive RUNLEVEL=1 \
 		apt-get install -y -q --no-install-recommends $apt </dev/null; then
-		exit 0
+		tell "${as_root}apt-get update && ${as_root}apt-get install -y$apt $unpack"
 	fi
-	tell "${as_root}apt-get update && ${as_root}apt-get install -y$apt"
+	if [ -n "$unpack" ] && ! take_out; then
+		tell "${as_root}apt-get update && ${as_root}apt-get install -y $unpack"
+	fi
+	exit 0
 elif command -v brew >/dev/null 2>&1 || [ "$(uname)" = Darwin ]; then
 	tell "brew install$brew"
 elif command -v dnf >/dev/null 2>&1; then

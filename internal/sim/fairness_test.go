@@ -1,0 +1,106 @@
+package sim_test
+
+import (
+	"fmt"
+	"math"
+	"testing"
+	"time"
+)
+
+// Instances that are asked for the same get the same, over any five seconds.
+// Chance makes the demands differ, and so may what they get where nobody, or nearly
+// nobody, is refused, or where there are many: what counts is which part of its
+// demand each one gets.
+func TestEqualDemandGetsEqualParts(t *testing.T) {
+	for _, instances := range []int{2, 3, 20} {
+		for _, load := range []float64{0.5, 1, 2, 10} {
+			t.Run(fmt.Sprintf("%d at %v", instances, load), func(t *testing.T) {
+				t.Parallel()
+				seeds(t, func(t *testing.T, seed uint64) {
+					s := thousand()
+					s.Instances, s.Load, s.Seed, s.Duration = instances, load, seed, 12*time.Second
+					h := watch(&s)
+					play(t, s)
+					worst := 0.0
+					for from := time.Second; from+5*time.Second <= s.Duration; from += 100 * time.Millisecond {
+						least, most := math.Inf(1), 0.0
+						for k := range instances {
+							got := within(h.got[k], from, from+5*time.Second)
+							if instances > 3 || load <= 1 {
+								got /= within(h.asked[k], from, from+5*time.Second)
+							}
+							least, most = min(least, got), max(most, got)
+						}
+						worst = math.Max(worst, 1-least/most)
+						if 1-least/most >= 0.1 {
+							t.Fatalf("within 5 s from %v one instance gets %v, another one %v", from, least, most)
+						}
+					}
+					t.Logf("worst %.3f", worst)
+				})
+			})
+		}
+	}
+}
+
+// A newcomer with the demand of the others has its part within three horizons.
+func TestANewcomerGetsItsPart(t *testing.T) {
+	const join = 5 * time.Second
+	for _, instances := range []int{2, 4, 20} {
+		for _, load := range []float64{1, 2, 10} {
+			t.Run(fmt.Sprintf("%d at %v", instances, load), func(t *testing.T) {
+				t.Parallel()
+				seeds(t, func(t *testing.T, seed uint64) {
+					s := thousand()
+					s.Instances, s.Load, s.Seed = instances, load, seed
+					s.Join, s.Duration = join, join+3*horizon+time.Second
+					h := watch(&s)
+					play(t, s)
+					checkPart(t, h, instances-1, join+3*horizon)
+				})
+			})
+		}
+	}
+}
+
+// The part that an instance held when it died is free when its lease ends: who
+// takes its place has its part then.
+func TestAfterACrashTheNextOneGetsItsPart(t *testing.T) {
+	const crash = 5 * time.Second
+	for _, instances := range []int{2, 4, 20} {
+		for _, load := range []float64{1, 2, 10} {
+			t.Run(fmt.Sprintf("%d at %v", instances, load), func(t *testing.T) {
+				t.Parallel()
+				seeds(t, func(t *testing.T, seed uint64) {
+					s := thousand()
+					s.Instances, s.Load, s.Seed = instances, load, seed
+					s.Crash, s.Duration = crash, crash+lease+time.Second
+					h := watch(&s)
+					r := play(t, s)
+					if len(r.Crashes) != 1 || r.Crashes[0].At != crash {
+						t.Fatalf("crashes %v: want one", r.Crashes)
+					}
+					checkPart(t, h, r.Crashes[0].Instance, crash+lease)
+				})
+			})
+		}
+	}
+}
+
+// checkPart checks that an instance gets nine tenths of its part in the second
+// after an instant: of the rate, or of what all get if that is less, in proportion to
+// what each one asks for.
+func checkPart(t *testing.T, h *history, instance int, from time.Duration) {
+	t.Helper()
+	got, asked := 0.0, 0.0
+	for k := range h.got {
+		got += within(h.got[k], from, from+time.Second)
+		asked += within(h.asked[k], from, from+time.Second)
+	}
+	mine := within(h.got[instance], from, from+time.Second)
+	part := min(got, perSecond(thousand().Limit)) * within(h.asked[instance], from, from+time.Second) / asked
+	t.Logf("%.3f of its part", mine/part)
+	if mine < 0.9*part {
+		t.Errorf("the instance gets %v in the second from %v on: want nine tenths of %.1f", mine, from, part)
+	}
+}
