@@ -85,7 +85,9 @@ func ExampleByRoute() {
 	}
 	lim, stop := newLimiter(hybrid.PerHour(100))
 	defer stop()
-	limit, err := httplimit.New(lim, httplimit.WithKey(httplimit.ByRoute(), httplimit.ByFunc(user)))
+	limit, err := httplimit.New(lim,
+		httplimit.WithKey(httplimit.ByRoute(), httplimit.ByFunc(user)),
+		httplimit.WithLogger(slog.New(slog.DiscardHandler)))
 	if err != nil {
 		log.Fatal(err)
 	}

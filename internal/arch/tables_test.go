@@ -34,7 +34,7 @@ var floors = []row{
 	{path: "remote", floor: 1, uses: []string{"lua"}, production: true},
 	{path: "internal/inside", floor: 2, uses: []string{"remote"}, production: true}, // the simulator's door into hybrid
 	{path: "hybrid", floor: 3, uses: []string{"internal/inside", "local", "remote", "breaker", "lua"}, production: true},
-	{path: "hybrid/httplimit", floor: 4, uses: []string{"hybrid"}, production: true, optional: true},
+	{path: "hybrid/httplimit", floor: 4, uses: []string{"hybrid"}, production: true},
 	{path: "examples/simulate", floor: 5, uses: []string{"hybrid", "internal/sim"}},
 	{path: "examples/...", floor: 5, uses: []string{"below"}, optional: true},
 	{path: "contrib/...", floor: 5, uses: []string{"below"}, optional: true},
