@@ -64,6 +64,7 @@ func (l *Limiter) dismiss(e *entry, now int64) {
 // giveBack returns what is held on lease, for an entry that is not used again.
 // mu is held and no message is under way.
 func (l *Limiter) giveBack(e *entry, now int64) {
+	e.withdraw()
 	metered := e.lease.Rate() > 0
 	msg := l.returning(e, now)
 	if msg.Returned == 0 && !metered {

@@ -50,15 +50,16 @@ func (f *fallback) heard() {
 }
 
 // at returns the quota in a shape, made or lowered to a level. mu is held.
-func (f *fallback) at(shape quotaShape, level float64, now int64) *local.Quota {
+func (f *fallback) at(l *Limiter, e *entry, now int64) *local.Quota {
+	shape := l.shape(e)
 	if f.quota != nil && f.shape != shape {
 		f.quota.Reshape(shape.perSecond, shape.burst, now)
 	}
 	switch {
 	case f.quota == nil:
-		f.quota = local.NewQuota(shape.perSecond, shape.burst, level, now)
+		f.quota = local.NewQuota(shape.perSecond, shape.burst, l.startLevel(e, now), now)
 	case f.fresh:
-		f.quota.Lower(level, now)
+		f.quota.Lower(l.startLevel(e, now), now)
 	}
 	f.fresh, f.shape = false, shape
 	return f.quota
@@ -121,11 +122,38 @@ func (l *Limiter) degrade(e *entry, n, now int64) Result {
 	f := e.fallback
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	q := f.at(l.shape(e), l.startLevel(e, now), now)
+	q := f.at(l, e, now)
 	if q.Take(n, now) {
-		return e.force().ofPart(e.force().allow(SourceDegraded, q.Tokens(now)))
+		return e.force().ofQuota(true, q.Tokens(now), 0)
 	}
-	return e.force().ofPart(e.force().refuse(SourceDegraded, q.Tokens(now), q.RetryAfter(n, now)))
+	return e.force().ofQuota(false, q.Tokens(now), max(1, q.RetryAfter(n, now)))
+}
+
+// alone admits a request by the outage policy the short way: with nothing on
+// lease, nobody waiting and nothing under way there is nothing else to ask. A
+// refusal takes the long way, and then stands.
+func (l *Limiter) alone(res *Result, e *entry, n, now int64) bool {
+	if l.cfg.policy != Share || e.rules != nil || !e.mu.TryLock() {
+		return false
+	}
+	t := e.force()
+	left := int64(0)
+	ok := !e.dead && e.flight == nil && len(e.queue) == 0 && e.queued == 0 && e.share == nil &&
+		!t.fixed() && n <= t.largest && e.lease.Rights(now) == 0 && !l.closed.Load()
+	if ok {
+		q := e.own.at(l, e, now)
+		if ok = q.Take(n, now); ok {
+			left = q.Tokens(now)
+		}
+	}
+	e.active = now
+	e.mu.Unlock()
+	if ok {
+		t.degraded(res, left)
+		l.counts.allowed[SourceDegraded].Add(1)
+		l.counts.left.observe(1, left, t.burst)
+	}
+	return ok
 }
 
 // degradeQueue moves the queue of a key through the outage policy. mu is held.

@@ -13,22 +13,25 @@ import (
 
 // An entry is what this instance knows of one key.
 //
-// The lease, leased, hint and terms may be used by anybody, and so may what
+// The lease, hint and terms may be used by anybody, and so may what
 // decides when the user's function is asked; all else belongs to mu.
 // Nothing blocks while mu is held: messages are handed to the remote client,
 // which answers on a goroutine of its own.
 type entry struct {
-	lease  local.Lease
-	leased atomic.Uint64         // permits spent from the lease without taking mu
-	hint   atomic.Int64          // whole tokens at the root when it was last heard of
-	terms  atomic.Pointer[terms] // in force; changed under mu
+	hint                atomic.Int64             // whole tokens at the root when it was last heard of
+	terms               atomic.Pointer[terms]    // in force; changed under mu
+	standing            atomic.Pointer[standing] // nil: none; changed under mu
+	lease               local.Lease
+	denied, prefiltered atomic.Uint64 // requests for one token, refused without taking mu
 
 	mu      sync.Mutex
-	key     string // in Redis
-	tracked bool   // it is in the table; others live for one request
-	dead    bool   // it was retired: look the key up again
-	mine    *terms // what this instance asks for; another instance's may be in force
-	rules   *rules // nil: nobody is asked for the limit of this key
+	key     string      // in Redis
+	tracked bool        // it is in the table; others live for one request
+	dead    bool        // it was retired: look the key up again
+	handled atomic.Bool // somebody has a handle: the table does not see its use
+	used    int64       // calls that the table did not see, when it last asked
+	mine    *terms      // what this instance asks for; another instance's may be in force
+	rules   *rules      // nil: nobody is asked for the limit of this key
 
 	queue  []*waiter // who waits for a decision, in order of arrival
 	queued int       // how many of those, and of those in flight, are patient
@@ -38,12 +41,13 @@ type entry struct {
 	root   rootView
 	share  *local.Share // nil: the whole limit
 	demand local.Demand
-	ramp   int64  // the largest lump to ask for: doubles from message to message
-	asked  int64  // tokens asked for otherwise than from the lease since the last
-	calls  int64  // message, and in how many calls
-	passed uint64 // leased when the last message was sent
-	active int64  // when something was last asked, for the sweeper
-	seen   uint64
+	ramp   int64 // the largest lump to ask for: doubles from message to message
+	asked  int64 // tokens asked for otherwise than from the lease since the last
+	calls  int64 // message, and in how many calls
+	passed int64 // calls served from the lease when the last message was sent
+	active int64 // when something was last asked, for the sweeper
+	seen   int64
+	noted  int64 // turned away when the last message was sent
 
 	rivals float64 // for how much longer than due to stay away after a refusal: others come first
 
@@ -118,26 +122,48 @@ func (e *entry) asks() *terms {
 // force gives the terms in force.
 func (e *entry) force() *terms { return e.terms.Load() }
 
+// served is how many calls the lease has admitted.
+func (e *entry) served() uint64 {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return uint64(e.lease.Calls())
+}
+
 // note counts a request into the demand of the key.
 func (e *entry) note(n int64) {
 	e.asked += n
 	e.calls++
 }
 
-// lock finds or makes the entry of a key and locks it.
-func (l *Limiter) lock(key string) *entry {
+// lock locks the entry of a key, which it finds or makes if it is not known, and
+// gives the instant, which is now unless that took time.
+func (l *Limiter) lock(e *entry, key string, now int64) (*entry, int64) {
+	waited := false
 	for {
-		e, ok := l.keys.GetOrAdd(key, func() *entry { return l.newEntry(key, true) })
-		if !ok {
-			l.counts.untracked.Add(1)
-			e = l.newEntry(key, false)
+		if e == nil {
+			var ok bool
+			if e, ok = l.keys.GetOrAdd(key, func() *entry { return l.newEntry(key, true) }); !ok {
+				l.counts.untracked.Add(1)
+				e = l.newEntry(key, false)
+			}
+			waited = true
 		}
-		l.consult(e)
-		e.mu.Lock()
+		if e.rules != nil {
+			l.consult(e)
+			waited = true
+		}
+		if !e.mu.TryLock() {
+			e.mu.Lock()
+			waited = true
+		}
 		if !e.dead {
-			return e
+			if waited {
+				now = l.now()
+			}
+			return e, now
 		}
 		e.mu.Unlock()
+		e = nil
 	}
 }
 
@@ -153,6 +179,10 @@ func (e *entry) Retire() bool {
 	if l.closed.Load() || e.flight != nil || len(e.queue) > 0 || !e.own.full(l, e, now) {
 		return false
 	}
+	if uses := e.lease.Calls() + e.turned(); e.handled.Load() && uses != e.used {
+		e.used = uses
+		return false
+	}
 	if e.share != nil {
 		e.share.Advance(now)
 		e.share.Hold(e.lease.Rights(now))
@@ -161,9 +191,13 @@ func (e *entry) Retire() bool {
 		}
 	}
 	e.dead = true
+	e.withdraw()
 	e.stopTimer()
 	l.giveBack(e, now)
-	l.counts.leasedByEvicted.Add(e.leased.Load())
+	l.fold(e)
+	l.counts.refused[SourceDenied].Add(e.denied.Load())
+	l.counts.refused[SourcePrefilter].Add(e.prefiltered.Load())
+	l.counts.leasedByEvicted.Add(uint64(e.lease.Calls()))
 	return true
 }
 

@@ -56,6 +56,7 @@ func (l *Limiter) message(e *entry, now int64) *flight {
 		e.share.Hold(e.lease.Rights(now) + boarded)
 	}
 
+	l.fold(e)
 	asked := e.asked
 	l.account(e, spent, kept, now)
 
@@ -79,11 +80,12 @@ func (l *Limiter) message(e *entry, now int64) *flight {
 	if (want > 0 || meters) && l.shareable(e, horizon) {
 		rate, burst = e.force().mostRate, e.force().largest*local.Unit
 	}
+	scrap := e.lease.Scrap()
 	f.horizon = int64(horizon)
 	f.msg = &remote.Message{
 		Key: e.key, Limit: e.mine.remote(), Seq: l.seq.Add(1),
 		TTL:  leaseFor(horizon),
-		Kept: kept*local.Unit + e.lease.Part(), Spent: spent * local.Unit,
+		Kept: kept*local.Unit + e.lease.Part(), Returned: scrap, Spent: spent * local.Unit,
 		Demand: int64(e.demand.PerSecond() * local.Unit),
 		Want:   want * local.Unit, Least: least * local.Unit,
 		Rate: rate, Burst: burst,
@@ -95,11 +97,11 @@ func (l *Limiter) message(e *entry, now int64) *flight {
 // account notes what was asked for since the last message, spent tokens of it
 // from the lease, of which that many are left. mu is held.
 func (l *Limiter) account(e *entry, spent, left, now int64) {
-	passed := e.leased.Load()
+	passed := e.lease.Calls()
 	calls := passed - e.passed
 	l.counts.spent.Add(uint64(spent))
-	l.counts.left.observe(calls, e.hint.Load()+left, e.force().burst)
-	e.demand.Add(now, spent+e.asked, int64(calls)+e.calls)
+	l.counts.left.observe(uint64(calls), e.hint.Load()+left, e.force().burst)
+	e.demand.Add(now, spent+e.asked, calls+e.calls)
 	e.passed, e.asked, e.calls = passed, 0, 0
 }
 
@@ -156,6 +158,7 @@ func (l *Limiter) board(e *entry, f *flight) []remote.Need {
 // send hands a message to the remote client. mu is held.
 func (l *Limiter) send(e *entry, f *flight) {
 	e.flight = f
+	e.withdraw()
 	e.lease.Quiet()
 	l.flights.add()
 	err := l.redis.Acquire(f.msg, func(a remote.Answer, err error) {

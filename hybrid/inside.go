@@ -20,12 +20,15 @@ func init() {
 		if err := l.check(r); err != nil {
 			return decision(verdict{err: err}), nil
 		}
-		if e, ok := l.keys.Get(key); ok && !patient {
-			if res, took := l.takeLeased(e, int64(n), l.now()); took {
+		now := l.now()
+		e, ok := l.keys.Get(key)
+		if ok && !patient {
+			var res Result
+			if l.atHand(&res, e, int64(n), now) {
 				return decision(verdict{res: res}), nil
 			}
 		}
-		e, w, v := l.begin(r, patient, 0)
+		e, w, v := l.begin(e, r, patient, 0, now)
 		if w == nil {
 			return decision(v), nil
 		}

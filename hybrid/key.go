@@ -26,15 +26,19 @@ func (k *Key) String() string { return k.name }
 func (k *Key) Allow(ctx context.Context) (Result, error) { return k.AllowN(ctx, 1) }
 
 // AllowN asks for n tokens, see [Limiter.AllowN].
-func (k *Key) AllowN(ctx context.Context, n int) (Result, error) {
-	// A forgotten entry holds no lease, so nothing can be taken from it.
+func (k *Key) AllowN(ctx context.Context, n int) (res Result, err error) {
+	// A forgotten entry holds no lease and refuses nothing, so nothing is decided by it.
 	if e := k.e.Load(); e != nil && n > 0 {
-		if res, ok := k.l.takeLeased(e, int64(n), k.l.now()); ok {
+		if k.l.atHand(&res, e, int64(n), k.l.now()) {
+			if !res.Allowed && k.l.cfg.shadow {
+				return k.l.shadow(res, nil)
+			}
 			return res, nil
 		}
 	}
-	res, err := k.l.Take(ctx, Request{Key: k.name, N: n})
-	if e, ok := k.l.keys.Get(k.name); ok {
+	res, err = k.l.Take(ctx, Request{Key: k.name, N: n})
+	if e, ok := k.l.keys.Get(k.name); ok && k.e.Load() != e {
+		e.handled.Store(true)
 		k.e.Store(e)
 	}
 	return res, err

@@ -49,7 +49,7 @@ func (l *Limiter) WaitN(ctx context.Context, key string, n int) (Result, error) 
 	if err := l.check(r); err != nil {
 		return Result{}, err
 	}
-	return l.ask(ctx, r, true)
+	return l.ask(ctx, nil, r, true, 0)
 }
 
 // decide gives a waiter its result. mu is held.
@@ -62,8 +62,7 @@ func (l *Limiter) decide(e *entry, w *waiter, res Result) {
 func (l *Limiter) record(e *entry, n int64, res Result) {
 	switch res.Source {
 	case SourceLease:
-		e.leased.Add(1)
-		return
+		return // the lease counts
 	case SourcePrefilter, SourceDenied:
 		e.note(n) // it is demand, although the root will not hear of the request
 	}

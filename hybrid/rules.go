@@ -2,6 +2,8 @@ package hybrid
 
 import (
 	"fmt"
+	"math"
+	"slices"
 	"sync/atomic"
 )
 
@@ -13,8 +15,8 @@ import (
 //
 // Tell all instances: while they disagree the smaller limit applies, so that a
 // higher one applies everywhere when the last one was told, and one lease later; see
-// [WithLimitVersion] and [Limiter.SetLimitVersion]. The error is a [*ConfigError],
-// and then nothing has changed.
+// [WithLimitVersion] and [Limiter.SetLimitVersion]. The error is a [*ConfigError] or
+// [ErrClosed], and then nothing has changed.
 func (l *Limiter) SetLimit(limit Limit) error {
 	return l.setLimit(limit, func(current int64) int64 { return current })
 }
@@ -31,19 +33,22 @@ func (l *Limiter) SetLimitVersion(limit Limit, version int64) error {
 func (l *Limiter) setLimit(limit Limit, version func(int64) int64) error {
 	l.limitMu.Lock()
 	defer l.limitMu.Unlock()
+	if l.closed.Load() {
+		return ErrClosed
+	}
 	old := l.terms.Load()
 	t, err := newTerms(&l.cfg, limit, version(old.version))
 	if err != nil {
 		return err
 	}
-	if *t == *old {
+	if t.same(old) {
 		return nil
 	}
 	l.terms.Store(t)
 	l.keys.All(func(e *entry) {
 		e.mu.Lock()
 		defer e.mu.Unlock()
-		if e.mine == old && (e.rules == nil || !e.rules.named) {
+		if (e.rules == nil || !e.rules.named) && !e.mine.same(t) {
 			l.retune(e, t, l.now())
 		}
 	})
@@ -52,16 +57,48 @@ func (l *Limiter) setLimit(limit Limit, version func(int64) int64) error {
 
 // retune has this instance ask for other terms for a key. mu is held.
 func (l *Limiter) retune(e *entry, t *terms, now int64) {
+	if t.fixed() {
+		t = t.after(e.mine)
+	}
 	e.mine = t
+	e.withdraw()
 	l.adopt(e, t, now)
+	l.weed(e)
 	switch {
-	case e.flight != nil: // it lands soon
+	case e.flight != nil || l.closed.Load(): // it lands soon, and sees to the rest
 	case t.fixed():
-		l.giveBack(e, now)
-		l.pump(e, now)
+		l.handBack(e, now)
 	default:
 		e.lease.Hurry()
 		l.pump(e, now)
+	}
+}
+
+// handBack returns what is held on lease with a message like any other, which the
+// next one of the key waits for. mu is held and no message is under way.
+func (l *Limiter) handBack(e *entry, now int64) {
+	if !e.lease.Idle() && l.up(e) && !l.closed.Load() {
+		l.send(e, &flight{msg: l.returning(e, now), sent: now})
+	}
+}
+
+// weed ends the wait of those for whom there is nothing to wait for under the terms
+// in force. mu is held.
+func (l *Limiter) weed(e *entry) {
+	t := e.force()
+	e.queue = slices.DeleteFunc(e.queue, func(w *waiter) bool {
+		switch {
+		case t.fixed() && (t.limit == Unlimited || !w.patient):
+			l.decide(e, w, t.rule())
+		case w.n > t.largest:
+			l.finish(e, w, verdict{err: ErrExceedsBurst})
+		default:
+			return false
+		}
+		return true
+	})
+	if len(e.queue) == 0 {
+		e.stopTimer()
 	}
 }
 
@@ -71,14 +108,15 @@ func (l *Limiter) adopt(e *entry, t *terms, now int64) {
 		return
 	}
 	e.terms.Store(t)
+	e.withdraw()
 	if t.fixed() {
-		e.share = nil
-		return
+		return // a local share goes on, so that the way there and back fills none
 	}
-	e.shareOut(l, t)
-	if e.share != nil {
+	if e.share != nil { // what was spent since makes room
+		e.share.Advance(now)
 		e.share.Hold(e.lease.Rights(now))
 	}
+	e.shareOut(l, t)
 	e.ramp = min(e.ramp, t.burst)
 	e.root.until = 0 // the refusal was one of the other limit
 }
@@ -86,12 +124,21 @@ func (l *Limiter) adopt(e *entry, t *terms, now int64) {
 // rules is what an entry needs to ask the user's function for its limit.
 type rules struct {
 	key   string
-	asked atomic.Int64  // instant of the last time, 0 before the first
+	asked atomic.Int64  // instant of the last answer, or one of those below
 	ready chan struct{} // closed when the first answer is there
 	named bool          // the function gave a valid limit; guarded by the entry's mu
 }
 
-func newRules(key string) *rules { return &rules{key: key, ready: make(chan struct{})} }
+const (
+	never  = -1            // the function was not asked yet
+	asking = math.MaxInt64 // it is being asked
+)
+
+func newRules(key string) *rules {
+	r := &rules{key: key, ready: make(chan struct{})}
+	r.asked.Store(never)
+	return r
+}
 
 // consult asks the user's function for the limit of a key if it is time to. It is
 // called under no lock. Whoever comes while the first answer is awaited waits for
@@ -101,26 +148,28 @@ func (l *Limiter) consult(e *entry) {
 	if r == nil {
 		return
 	}
-	now := max(1, l.now())
 	last := r.asked.Load()
-	if last != 0 && now-last < int64(l.cfg.horizon) || !r.asked.CompareAndSwap(last, now) {
+	if last != never && l.now()-last < int64(l.cfg.horizon) || !r.asked.CompareAndSwap(last, asking) {
 		<-r.ready
 		return
 	}
+	defer func() { // also when the function ends its goroutine
+		r.asked.Store(l.now())
+		if last == never {
+			close(r.ready)
+		}
+	}()
 	t, err := l.limitFor(r.key)
 	if err != nil {
 		l.reportLimit(e, err)
 	}
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if last == 0 {
-		defer close(r.ready)
-	}
 	if t == nil || e.dead || l.closed.Load() {
 		return
 	}
 	r.named = true
-	if *t != *e.mine {
+	if !e.mine.same(t) {
 		l.retune(e, t, l.now())
 	}
 }

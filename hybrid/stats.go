@@ -145,7 +145,15 @@ func (o *outage) state() (degraded bool, total time.Duration) {
 func (l *Limiter) Stats() Stats {
 	c := &l.counts
 	leased := c.leasedByEvicted.Load()
-	l.keys.All(func(e *entry) { leased += e.leased.Load() })
+	var refused [sources]uint64 // before those of the keys are added: an entry that goes meanwhile is counted once
+	for i := range refused {
+		refused[i] = c.refused[i].Load()
+	}
+	l.keys.All(func(e *entry) {
+		leased += e.served()
+		refused[SourceDenied] += e.denied.Load()
+		refused[SourcePrefilter] += e.prefiltered.Load()
+	})
 	s := Stats{
 		Allowed: map[Source]uint64{}, Refused: map[Source]uint64{}, RedisCalls: map[string]uint64{},
 		RedisCallsByOperation: map[string]map[string]uint64{}, RedisSeconds: map[string]Histogram{},
@@ -158,7 +166,7 @@ func (l *Limiter) Stats() Stats {
 	}
 	for src := SourcePrefilter; int(src) < sources; src++ {
 		s.Allowed[src] = c.allowed[src].Load()
-		s.Refused[src] = c.refused[src].Load()
+		s.Refused[src] = refused[src]
 	}
 	s.Allowed[SourceLease] += leased
 	s.BucketLeft, s.NearLimit, s.Shadowed = c.left.histogram(), c.near.Load(), c.shadowed.Load()

@@ -79,8 +79,8 @@ func (l *Limiter) returnIdle(e *entry) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	now := l.now()
-	if leased := e.leased.Load(); leased != e.seen {
-		e.seen, e.active = leased, now
+	if asked := e.lease.Calls() + e.turned(); asked != e.seen {
+		e.seen, e.active = asked, now
 	}
 	rest := e.demand.Horizon(l.cfg.horizon, longestHorizon, callsPerLump) / 2
 	switch {

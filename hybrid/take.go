@@ -30,7 +30,7 @@ func (l *Limiter) AllowN(ctx context.Context, key string, n int) (Result, error)
 // given even then. A refusal is not an error, and neither is an outage. The
 // context does not bound how long Redis may take, and its end does not count
 // against Redis.
-func (l *Limiter) Take(ctx context.Context, r Request) (Result, error) {
+func (l *Limiter) Take(ctx context.Context, r Request) (res Result, err error) {
 	if r.N == 0 {
 		return l.Peek(ctx, r.Key)
 	}
@@ -38,25 +38,32 @@ func (l *Limiter) Take(ctx context.Context, r Request) (Result, error) {
 		return l.shadow(Result{}, err)
 	}
 	now := l.now()
-	if e, ok := l.keys.Get(r.Key); ok {
-		if res, ok := l.takeLeased(e, int64(r.N), now); ok {
-			return res, nil
-		}
+	e, ok := l.keys.Get(r.Key)
+	switch {
+	case !ok || !l.atHand(&res, e, int64(r.N), now):
+		return l.shadow(l.ask(ctx, e, r, false, now))
+	case !res.Allowed && l.cfg.shadow:
+		return l.shadow(res, nil)
+	default:
+		return res, nil
 	}
-	return l.shadow(l.ask(ctx, r, false))
 }
 
-// takeLeased takes tokens from the lease of a key, without a lock.
-func (l *Limiter) takeLeased(e *entry, n, now int64) (Result, bool) {
-	left, low, ok := e.lease.Take(now, n)
-	if !ok {
-		return Result{}, false
+// atHand decides a request by what is at hand, without waiting for the lock of its
+// key: a lease, or a refusal that stands, or in an outage this instance's part.
+func (l *Limiter) atHand(res *Result, e *entry, n, now int64) bool {
+	if s := e.standing.Load(); s != nil && n == 1 && s.holds(l, e, now) {
+		s.tell(res, now)
+		return true
 	}
-	e.leased.Add(1)
-	if low && l.up(e) {
-		l.renew(e, now)
+	if left, low, ok := e.lease.Take(now, n); ok {
+		if low {
+			l.renew(e, now)
+		}
+		e.force().admit(res, left+e.hint.Load())
+		return true
 	}
-	return e.force().allow(SourceLease, left+e.hint.Load()), true
+	return !l.up(e) && l.alone(res, e, n, now)
 }
 
 // check refuses what can never pass, before anything is spent.
@@ -84,7 +91,7 @@ func (l *Limiter) mayFit(r Request) bool {
 }
 
 // ask decides a request, or waits for Redis to.
-func (l *Limiter) ask(ctx context.Context, r Request, patient bool) (Result, error) {
+func (l *Limiter) ask(ctx context.Context, e *entry, r Request, patient bool, now int64) (Result, error) {
 	if err := ctx.Err(); err != nil {
 		return Result{}, err
 	}
@@ -92,7 +99,7 @@ func (l *Limiter) ask(ctx context.Context, r Request, patient bool) (Result, err
 	if d, ok := ctx.Deadline(); ok && patient {
 		deadline = int64(d.Sub(l.epoch))
 	}
-	e, w, v := l.begin(r, patient, deadline)
+	e, w, v := l.begin(e, r, patient, deadline, now)
 	if w == nil {
 		return v.res, v.err
 	}
@@ -119,9 +126,9 @@ func (l *Limiter) ask(ctx context.Context, r Request, patient bool) (Result, err
 
 // begin decides a request under the lock of its key, or gives the waiter that it
 // has become.
-func (l *Limiter) begin(r Request, patient bool, deadline int64) (*entry, *waiter, verdict) {
+func (l *Limiter) begin(e *entry, r Request, patient bool, deadline, now int64) (*entry, *waiter, verdict) {
 	n := int64(r.N)
-	e := l.lock(r.Key)
+	e, now = l.lock(e, r.Key, now)
 	defer e.mu.Unlock()
 	if l.closed.Load() {
 		return e, nil, verdict{err: ErrClosed}
@@ -130,7 +137,6 @@ func (l *Limiter) begin(r Request, patient bool, deadline int64) (*entry, *waite
 	if n > t.largest && !(t.fixed() && !patient) {
 		return e, nil, verdict{err: ErrExceedsBurst}
 	}
-	now := l.now()
 	e.active = now
 	if res, ok := l.atOnce(e, n, now); ok && (res.Allowed || !patient) {
 		l.record(e, n, res)
@@ -151,8 +157,12 @@ func (l *Limiter) atOnce(e *entry, n, now int64) (Result, bool) {
 		return Result{}, false
 	case e.flight == nil:
 		s := l.step(e, n, now)
-		if s.next == decided && s.res.Source == SourceLease {
+		switch {
+		case s.next != decided:
+		case s.res.Source == SourceLease:
 			l.renewLocked(e, now)
+		case n == 1 && !s.res.Allowed:
+			l.stand(e, s, now)
 		}
 		return s.res, s.next == decided
 	case e.lease.TakeLate(now, n):
@@ -227,6 +237,7 @@ func (l *Limiter) inTheWay(e *entry, n, now int64) bool {
 // join puts a request at the end of the queue of its key. mu is held.
 func (l *Limiter) join(e *entry, w *waiter, now int64) {
 	e.queue = append(e.queue, w)
+	e.withdraw()
 	if w.patient {
 		e.queued++
 		e.lease.Shut(true) // nobody overtakes
@@ -279,6 +290,9 @@ func (l *Limiter) pump(e *entry, now int64) {
 
 // renew asks for a new lump while there is still something to spend.
 func (l *Limiter) renew(e *entry, now int64) {
+	if !l.up(e) {
+		return
+	}
 	l.consult(e)
 	e.mu.Lock()
 	defer e.mu.Unlock()

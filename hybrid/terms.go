@@ -18,6 +18,7 @@ type terms struct {
 	largest  int64 // the largest request that can ever pass
 	mostRate int64 // of a lease, in micro-tokens per second
 	quota    quotaShape
+	perToken int64 // nanoseconds, if that is a whole number; else 0
 }
 
 // newTerms validates a limit in the light of the options.
@@ -36,12 +37,16 @@ func newTerms(c *config, limit Limit, version int64) (*terms, error) {
 }
 
 func (c *config) terms(limit Limit, u units, version int64) *terms {
-	return &terms{
+	t := &terms{
 		limit: limit, units: u, version: version,
 		largest:  max(1, int64(c.share*float64(u.burst)+1e-9)),
 		mostRate: int64(c.share * u.rate.PerSecond() * local.Unit),
 		quota:    newQuotaShape(c, u),
 	}
+	if x := u.rate.Den * local.Unit * 1000; x%u.rate.Num == 0 {
+		t.perToken = x / u.rate.Num
+	}
+	return t
 }
 
 // theirTerms are those of a limit that another instance asked for, and that the
@@ -54,6 +59,17 @@ func (c *config) theirTerms(r remote.Limit) *terms {
 
 // fixed reports whether the limit is no bucket: Unlimited or Blocked.
 func (t *terms) fixed() bool { return t.limit.period == 0 }
+
+// same reports whether both come from the same limit and version.
+func (t *terms) same(o *terms) bool { return t.limit == o.limit && t.version == o.version }
+
+// after are fixed terms for a key that had others: they keep the bucket of those,
+// under which permits are on lease and a message may be under way.
+func (t *terms) after(bucket *terms) *terms {
+	k := *bucket
+	k.limit, k.version, k.largest = t.limit, t.version, t.largest
+	return &k
+}
 
 func (t *terms) remote() remote.Limit {
 	return remote.Limit{Num: t.rate.Num, Den: t.rate.Den, Burst: t.burst * local.Unit, Version: t.version}
@@ -123,12 +139,51 @@ func (t *terms) allow(src Source, remaining int64) Result {
 	return r
 }
 
+// admit makes the admission of a lease in place: the hot path copies nothing.
+func (t *terms) admit(r *Result, remaining int64) {
+	remaining = max(0, min(remaining, t.burst))
+	r.Allowed = true
+	r.Source = SourceLease
+	r.Limit = t.limit
+	r.Remaining = int(remaining)
+	r.ResetAfter = t.timeToFill(t.burst - remaining)
+}
+
 func (t *terms) result(src Source, remaining int64) Result {
 	remaining = max(0, min(remaining, t.burst))
 	return Result{
 		Source: src, Limit: t.limit, Remaining: int(remaining),
-		ResetAfter: t.rate.TimeFor((t.burst - remaining) * local.Unit),
+		ResetAfter: t.timeToFill(t.burst - remaining),
 	}
+}
+
+// timeToFill is how long that many tokens take: for most limits a division less.
+func (t *terms) timeToFill(tokens int64) time.Duration {
+	if t.perToken > 0 {
+		return time.Duration(tokens * t.perToken)
+	}
+	return t.rate.TimeFor(tokens * local.Unit)
+}
+
+// ofQuota makes a decision of the outage policy about this instance's part, of
+// which that many tokens remain.
+func (t *terms) ofQuota(allowed bool, remaining int64, retry time.Duration) Result {
+	remaining = max(0, min(remaining, t.burst))
+	missing := float64(max(0, t.quota.burst-remaining))
+	return Result{
+		Allowed: allowed, Source: SourceDegraded, Limit: t.limit, Remaining: int(remaining), RetryAfter: retry,
+		ResetAfter: time.Duration(math.Min(math.Ceil(missing/t.quota.perSecond*1e9), math.MaxInt64/2)),
+	}
+}
+
+// degraded makes an admission of the outage policy in place.
+func (t *terms) degraded(r *Result, remaining int64) {
+	remaining = max(0, min(remaining, t.burst))
+	r.Allowed = true
+	r.Source = SourceDegraded
+	r.Limit = t.limit
+	r.Remaining = int(remaining)
+	r.ResetAfter = time.Duration(math.Min(math.Ceil(float64(max(0, t.quota.burst-remaining))/t.quota.perSecond*1e9), math.MaxInt64/2))
 }
 
 // ofPart makes the ResetAfter of a result that of this instance's part in an
