@@ -59,9 +59,11 @@ test-full: ## the same suites with large counts, 32-bit tests and more systems
 .PHONY: check
 check: deps tools mod-check lint cross unit standalone
 
+# bench is run without the race detector: it would compile the many packages of the
+# other limiters a second time.
 .PHONY: unit
 unit: ## run the tests of every module
-	$(call each,go test $(RACE),$(GO) test $(RACE) -shuffle=on -count=1 -timeout=$(TIMEOUT) ./...)
+	$(call each,go test,$(GO) test $$(test $$dir = ./bench || echo $(RACE)) -shuffle=on -count=1 -timeout=$(TIMEOUT) ./...)
 
 # Only some Linux machines run a 32-bit program, so it is tried first. There is
 # no race detector for it.
@@ -77,7 +79,7 @@ test-32: ## run the library's tests as a 32-bit program, where one runs
 .PHONY: standalone
 standalone: ## build the nested modules as their users get them, without replace
 	@echo "== internal/tools: go test ./standalone"
-	@cd internal/tools && $(GO) vet ./standalone && $(GO) test -count=1 -timeout=$(TIMEOUT) ./standalone
+	@cd internal/tools && $(GO) vet ./standalone && $(GO) test -count=1 -timeout=30m ./standalone
 
 .PHONY: lint
 lint: fmt-check vet staticcheck errcheck ## check the format and run the linters
@@ -147,7 +149,7 @@ soak: deps ## run random storms and schedules for SOAK (default 10m)
 	while [ $$(date +%s) -lt $$end ]; do \
 		round=$$((round + 1)); echo "== soak: round $$round"; \
 		$(GO) test $(RACE) -count=1 -timeout=$(TIMEOUT) -v -run='^TestStorm$$' ./internal/e2e && \
-		$(GO) test $(RACE) -count=1 -timeout=$(TIMEOUT) -v -run='^TestSchedules$$' ./hybrid || exit 1; \
+		$(GO) test $(RACE) -count=1 -timeout=$(TIMEOUT) -v -run='^TestSchedules$$' ./internal/sim || exit 1; \
 	done; echo "make soak: $$round rounds PASSED"
 
 .PHONY: cover
@@ -156,9 +158,15 @@ cover: ## measure the library's test coverage into coverage.out
 	@$(GO) tool cover -func=coverage.out | tail -n 1
 	@echo "see it: go tool cover -html=coverage.out"
 
+# BENCHFLAGS are for bench/main.go: -duration 1s -rounds 3 -only A,B.
 .PHONY: bench
-bench: ## run the benchmarks of every module
-	$(call each,go test -bench,$(GO) test -run='^$$' -bench=. -benchmem -timeout=$(TIMEOUT) ./...)
+bench: redis ## compare with other limiters and write docs/benchmarks.md (8 minutes)
+	@cd bench && $(GO) run . -out ../docs/benchmarks.md $(BENCHFLAGS)
+
+.PHONY: bench-compare
+bench-compare: redis tools ## run the Go benchmarks at BASE and here, and compare them
+	@test -n "$(BASE)" || { echo "usage: make bench-compare BASE=<revision>"; exit 2; }
+	@GO=$(GO) sh bench/compare.sh $(BIN)/benchstat $(BASE)
 
 .PHONY: clean
 clean: ## remove the built tools and the coverage file

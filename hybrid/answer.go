@@ -11,7 +11,7 @@ import (
 // apply takes in the lease that an answer describes, and the limit that applies.
 // mu is held.
 func (l *Limiter) apply(e *entry, f *flight, a remote.Answer, now int64) {
-	l.govern(e, a.Limit, now)
+	l.govern(e, f.msg.Limit, a.Limit, now)
 	total := a.Lump / local.Unit
 	granted := max(0, total-f.kept)
 	low := int64(0)
@@ -53,9 +53,10 @@ func (l *Limiter) apply(e *entry, f *flight, a remote.Answer, now int64) {
 	l.rtt.Store((l.rtt.Load()*7 + rtt) / 8)
 }
 
-// govern puts the limit in force that the root says applies. mu is held.
-func (l *Limiter) govern(e *entry, applies remote.Limit, now int64) {
-	if e.mine.fixed() { // since the message was sent
+// govern puts the limit in force that the root says applies where that was asked for.
+// mu is held.
+func (l *Limiter) govern(e *entry, asked, applies remote.Limit, now int64) {
+	if e.mine.fixed() || asked != e.mine.remote() { // since the message was sent
 		return
 	}
 	t, theirs := l.termsOf(e.mine, applies)

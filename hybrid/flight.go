@@ -186,6 +186,10 @@ func (l *Limiter) land(e *entry, f *flight, a remote.Answer, err error) {
 		}
 		l.distribute(e, f, a, now)
 	}
+	if f.msg.Limit != e.mine.remote() { // the limit was changed meanwhile
+		e.lease.Hurry()
+	}
+	l.weed(e)
 	if err == nil {
 		l.counts.returned.Add(uint64(f.msg.Returned / local.Unit))
 		if e.share != nil {
@@ -204,7 +208,7 @@ func (l *Limiter) land(e *entry, f *flight, a remote.Answer, err error) {
 		l.pump(e, now)
 	}
 	if e.mine.fixed() && e.flight == nil { // the limit was changed meanwhile
-		l.giveBack(e, now)
+		l.handBack(e, now)
 	}
 }
 

@@ -122,7 +122,7 @@ func (l *Limiter) Reset(ctx context.Context, key string) error {
 	}
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	l.govern(e, level.Limit, now)
+	l.govern(e, asked.remote(), level.Limit, now)
 	e.withdraw()
 	e.root = newRootView(level, now, now)
 	e.hint.Store(max(0, level.Tokens/local.Unit))

@@ -41,7 +41,10 @@ func (s *standing) tell(res *Result, now int64) {
 // stand lets a refusal of one token stand. mu is held, no message is under way
 // and nobody waits.
 func (l *Limiter) stand(e *entry, s step, now int64) {
-	until := now + int64(l.cfg.horizon) // whoever names limits by key wants to be asked
+	until := now + int64(l.cfg.horizon)
+	if e.rules != nil { // whoever names limits by key wants to be asked
+		until = min(until, e.rules.asked.Load()+int64(l.cfg.horizon))
+	}
 	up := l.up(e)
 	switch held := e.lease.Rights(now); {
 	case s.res.Source == SourceDenied && e.lease.Rate() > 0:

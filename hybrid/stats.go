@@ -48,8 +48,8 @@ type Stats struct {
 	DegradedFor time.Duration
 	// Breaker is "closed", "open" or "half-open".
 	Breaker string
-	// Instances is the number that the limit is divided by in an outage;
-	// InstancesAssumed: nobody said so.
+	// Instances is the number that the limit is divided by in an outage, 0 if it is
+	// not; InstancesAssumed: nobody said so.
 	Instances        int
 	InstancesAssumed bool
 
@@ -73,15 +73,17 @@ type counts struct {
 	left             lefts
 	near             atomic.Uint64
 	shadowed         atomic.Uint64
-	spent            atomic.Uint64
-	grants           atomic.Uint64
-	granted          atomic.Uint64
-	returned         atomic.Uint64
-	expired          atomic.Uint64
-	lost             atomic.Uint64
-	untracked        atomic.Uint64
-	leasedByEvicted  atomic.Uint64
-	waiting          atomic.Int64
+
+	toldLeased, toldDenied, toldPrefiltered atomic.Uint64 // the most that was ever told
+	spent                                   atomic.Uint64
+	grants                                  atomic.Uint64
+	granted                                 atomic.Uint64
+	returned                                atomic.Uint64
+	expired                                 atomic.Uint64
+	lost                                    atomic.Uint64
+	untracked                               atomic.Uint64
+	leasedByEvicted                         atomic.Uint64
+	waiting                                 atomic.Int64
 }
 
 // operations are the scripts.
@@ -108,11 +110,24 @@ func (c *counts) degraded() (allowed, refused uint64) {
 	return c.allowed[SourceDegraded].Load(), c.refused[SourceDegraded].Load()
 }
 
+// raise makes a counter that is told to others one that never falls.
+func raise(told *atomic.Uint64, n uint64) uint64 {
+	for {
+		old := told.Load()
+		if n <= old {
+			return old
+		}
+		if told.CompareAndSwap(old, n) {
+			return n
+		}
+	}
+}
+
 // outage keeps the length of degraded times.
 type outage struct {
 	mu               sync.Mutex // guards what follows
 	since            time.Time  // zero while there is none
-	total            time.Duration
+	total, told      time.Duration
 	allowed, refused uint64 // counters when it began
 }
 
@@ -134,17 +149,19 @@ func (o *outage) end(at time.Time, allowed, refused uint64) Recovered {
 func (o *outage) state() (degraded bool, total time.Duration) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	if o.since.IsZero() {
-		return false, o.total
+	degraded, total = !o.since.IsZero(), o.total
+	if degraded {
+		total += time.Since(o.since)
 	}
-	return true, o.total + time.Since(o.since)
+	o.told = max(o.told, total) // the end of an outage is known after the fact
+	return degraded, o.told
 }
 
 // Stats returns the counters. It visits every key, so ask for it every few
 // seconds and not on each request.
 func (l *Limiter) Stats() Stats {
 	c := &l.counts
-	leased := c.leasedByEvicted.Load()
+	leased := c.allowed[SourceLease].Load() + c.leasedByEvicted.Load()
 	var refused [sources]uint64 // before those of the keys are added: an entry that goes meanwhile is counted once
 	for i := range refused {
 		refused[i] = c.refused[i].Load()
@@ -160,7 +177,7 @@ func (l *Limiter) Stats() Stats {
 		Scripts: l.redis.Bodies(),
 		Grants:  c.grants.Load(), TokensGranted: c.granted.Load(), TokensSpent: c.spent.Load(), TokensReturned: c.returned.Load(),
 		TokensExpired: c.expired.Load(), TokensLost: c.lost.Load(),
-		Breaker: l.breaker.State().String(), Instances: l.cfg.instances, InstancesAssumed: !l.cfg.instancesSet,
+		Breaker: l.breaker.State().String(), Instances: l.cfg.instances, InstancesAssumed: !l.cfg.instancesSet && l.cfg.policy == Share,
 		Keys: l.keys.Len(), Evicted: l.keys.Evicted(), Untracked: c.untracked.Load(),
 		Waiting: c.waiting.Load(),
 	}
@@ -168,7 +185,10 @@ func (l *Limiter) Stats() Stats {
 		s.Allowed[src] = c.allowed[src].Load()
 		s.Refused[src] = refused[src]
 	}
-	s.Allowed[SourceLease] += leased
+	// What the keys count themselves is missing while one is being forgotten.
+	s.Allowed[SourceLease] = raise(&c.toldLeased, leased)
+	s.Refused[SourceDenied] = raise(&c.toldDenied, refused[SourceDenied])
+	s.Refused[SourcePrefilter] = raise(&c.toldPrefiltered, refused[SourcePrefilter])
 	s.BucketLeft, s.NearLimit, s.Shadowed = c.left.histogram(), c.near.Load(), c.shadowed.Load()
 	for i, op := range operations {
 		s.RedisCallsByOperation[op] = map[string]uint64{}
@@ -179,6 +199,9 @@ func (l *Limiter) Stats() Stats {
 				s.RedisCallsByOperation[op][class.String()] = n
 			}
 		}
+	}
+	if l.cfg.policy != Share {
+		s.Instances = 0
 	}
 	s.Degraded, s.DegradedFor = l.outage.state()
 	l.events.mu.Lock()

@@ -83,11 +83,14 @@ func (l *Limiter) check(r Request) error {
 // mayFit reports whether the key of a request that is too large for the others
 // has another limit, or may have one.
 func (l *Limiter) mayFit(r Request) bool {
+	if l.cfg.limitOf != nil { // it is asked before the request is refused
+		return true
+	}
 	if e, ok := l.keys.Get(r.Key); ok {
 		t := e.force()
 		return int64(r.N) <= t.largest || t.fixed()
 	}
-	return l.cfg.limitOf != nil || l.terms.Load().fixed()
+	return l.terms.Load().fixed()
 }
 
 // ask decides a request, or waits for Redis to.
@@ -134,6 +137,10 @@ func (l *Limiter) begin(e *entry, r Request, patient bool, deadline, now int64) 
 		return e, nil, verdict{err: ErrClosed}
 	}
 	t := e.force()
+	if n > t.largest && n <= e.mine.largest && now-e.root.told >= int64(leaseFor(l.cfg.horizon)) {
+		t = e.mine // the limit of another instance, of which nothing was heard for so long
+		l.adopt(e, t, now)
+	}
 	if n > t.largest && !(t.fixed() && !patient) {
 		return e, nil, verdict{err: ErrExceedsBurst}
 	}

@@ -132,10 +132,11 @@ if b.lease_text then
     if b.tokens < -limit.burst then b.tokens = -limit.burst end
   end
 end
-kept = math.min(kept, most)
+-- Under a limit that was lowered there may be no room for all that is kept.
+kept = math.min(kept, most, math.max(0, limit.burst - b.out))
 returned = math.min(returned, most - kept)
 b.out = b.out + kept
--- Under a limit that was lowered there may be no room for all that comes back.
+-- Nor for all that comes back.
 b.tokens = math.max(b.tokens, math.min(b.tokens + returned, limit.burst - b.out))
 sweep(b, 'h' .. id)
 
@@ -186,19 +187,21 @@ local done = want == 0 or saving or not refused and b.tokens / 2 >= want and len
 -- since a bucket of one or two overflows between arrivals. What it holds beyond
 -- becomes lump: a smaller part neither destroys nor mints.
 local most_rate = tonumber(ARGV[10])
-if not done and most_rate > 0 and demand > 0 and limit.num <= FASTEST then
-  local part = math.floor(math.min(top * (demand / total), most_rate, demand * 1.5))
+local part, b_part = 0, 0
+if want > 0 and most_rate > 0 and demand > 0 and limit.num <= FASTEST then
+  part = math.floor(math.min(top * (demand / total), most_rate, demand * 1.5))
   -- Beside others, the root keeps room for one token, for those whose part is less.
   local shared = limit.burst - (demand < total and 1000000 or 0)
-  local b_part = math.floor(math.min(shared * (part / top), tonumber(ARGV[11])))
+  b_part = math.floor(math.min(shared * (part / top), tonumber(ARGV[11])))
+end
+if longing > math.max(b_part, 1000000) then
+  -- Somebody waits for more than a part will ever hold: until it has not asked for
+  -- the length of a lease no new ones are cut, so that the root can fill up for it.
+  b.saving_till = now + ttl
+elseif not done and part > 0 then
   -- Who has too little for a lease has its part at the root, if that will ever do.
   local at_root = b.rates > 0 and largest <= math.max(b_part, 1000000)
-  if longing > b_part and longing > 1000000 then
-    -- Somebody waits for more than a part will ever hold: for the length of a
-    -- lease no new ones are cut, so that the root can fill up for it.
-    b.saving_till = now + ttl
-    done = true
-  elseif part * ttl >= 15 * 1000000 * 1000000 then
+  if part * ttl >= 15 * 1000000 * 1000000 then
     -- The burst counts as out at once, so there must be room for it beside what
     -- the root has, which is not destroyed, and beside what others hold, who make
     -- room when they renew.
@@ -230,13 +233,16 @@ if not done and not refused and b.demand == 0 then lend(b.tokens / 2, least) end
 local leased = kept > 0 or joins
 if leased then
   -- If the answer is lost, the holder goes by the end it was last told.
+  -- What is held while somebody waits for a full root is not prolonged.
   local till = math.max(now + ttl, former)
+  if saving and kept > 0 and rate == 0 then till = former end
   local l = { seq = seq, lump = kept, rate = rate, burst = burst, till = till, ttl = till - now, demand = demand }
   -- While the message travelled the holder earned nothing; it makes up for that
   -- when it has the answer, which must not be taken for a fast clock.
   if rate > 0 and had > 0 and former > 0 then
     l.lump = kept + math.max(0, math.min(surplus, lent(math.min(had, rate), math.floor(ttl / 20)), burst - kept))
   end
+  ttl = math.min(ttl, till - now)
   b.demand = b.demand + l.demand
   b.last_end = math.max(b.last_end, till)
   if b.sweep_at == 0 or b.sweep_at > till then b.sweep_at = till end

@@ -92,7 +92,6 @@ const (
 type answer struct {
 	applies limit // with the status other
 
-
 	status, tokens, out, lastEnd, rates, demand int64
 	seq, lump, rate, burst, ttl                 int64
 	granted                                     []int64

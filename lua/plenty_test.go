@@ -53,8 +53,7 @@ var plentiful = []scenario{
 		m := wish("a", 2, 1000, 31)
 		m.kept = 10 * unit
 		m.spent = 30 * unit
-		w.got(w.meter(m), 40, 0, 0, 30, 40)
-		// Then there is room for a rate, and half of the rest goes along with it.
+		w.got(w.meter(m), 40, 1000, 40, 30, 40) // there is room for a rate now
 		m.seq, m.kept, m.spent = 3, 0, 40*unit
 		w.got(w.meter(m), 15, 1000, 70, 15, 70)
 	}},
@@ -71,7 +70,7 @@ var plentiful = []scenario{
 		m := wish("a", 1, 1000, 5)
 		m.least = 5 * unit
 		w.got(w.meter(m), 4, 1000, 91, 5, 91)
-		w.pass(time.Second)
+		w.forget()
 		w.left(9)
 		m = wish("a", 2, 1000, 5)
 		m.needs = []need{{n: 10, count: 1}}

@@ -9,9 +9,9 @@ import (
 // A reference is the bucket of bucket.lua in exact arithmetic, without a thought
 // for how it is stored.
 type reference struct {
-	limit   limit // stored: it applies
-	asked   limit // by the message at hand
-	stands  int64 // until when the stored limit stands although another was asked for; 0: it was asked for
+	limit   limit    // stored: it applies
+	asked   limit    // by the message at hand
+	stands  int64    // until when the stored limit stands although another was asked for; 0: it was asked for
 	tokens  *big.Rat // micro-tokens
 	at      int64    // when there were these tokens
 	leases  map[string]held

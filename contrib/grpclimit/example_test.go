@@ -32,8 +32,12 @@ func newLimiter(limit hybrid.Limit) (lim *hybrid.Limiter, stop func()) {
 	if err != nil {
 		log.Fatal(err)
 	}
-	rdb := redis.NewUniversalClient(hybrid.RedisOptions(redisServer.Addr()))
-	lim, err = hybrid.New(rdb, limit, hybrid.WithLogger(slog.New(slog.DiscardHandler)))
+	// The defaults take a Redis that is slower than 50 ms for an outage, which says
+	// little on a busy test machine.
+	const patience = 5 * time.Second
+	rdb := redis.NewUniversalClient(hybrid.RedisOptionsFor(patience, redisServer.Addr()))
+	lim, err = hybrid.New(rdb, limit, hybrid.WithRemoteTimeout(patience), hybrid.WithLeaseHorizon(5*time.Second),
+		hybrid.WithLogger(slog.New(slog.DiscardHandler)))
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -58,7 +62,7 @@ func healthServer(options ...grpc.ServerOption) (dialer grpc.DialOption, stop fu
 // A server that limits each user, by a value that an authentication in front has
 // checked.
 func ExampleNewServer() {
-	lim, stop := newLimiter(hybrid.PerMinute(2))
+	lim, stop := newLimiter(hybrid.PerHour(2))
 	defer stop()
 
 	limit, err := grpclimit.NewServer(lim, grpclimit.WithKey(grpclimit.ByMetadata("x-user")))
@@ -79,7 +83,7 @@ func ExampleNewServer() {
 		fmt.Println(status.Code(err))
 		for _, detail := range status.Convert(err).Details() {
 			if info, ok := detail.(*errdetails.RetryInfo); ok {
-				fmt.Println("again in", info.GetRetryDelay().AsDuration().Round(time.Second))
+				fmt.Println("again in", info.GetRetryDelay().AsDuration().Round(time.Minute))
 			}
 		}
 	}
@@ -87,12 +91,12 @@ func ExampleNewServer() {
 	// OK
 	// OK
 	// ResourceExhausted
-	// again in 30s
+	// again in 30m0s
 }
 
 // A client that keeps within somebody else's quota, and does not wait.
 func ExampleNewClient() {
-	lim, stop := newLimiter(hybrid.PerMinute(2))
+	lim, stop := newLimiter(hybrid.PerHour(2))
 	defer stop()
 	dialer, stop := healthServer()
 	defer stop()
@@ -130,7 +134,7 @@ func ExampleByFunc() {
 		tenant, _ := ctx.Value(tenantKey{}).(string)
 		return tenant
 	})
-	lim, stop := newLimiter(hybrid.PerMinute(2))
+	lim, stop := newLimiter(hybrid.PerHour(2))
 	defer stop()
 	_, err := grpclimit.NewServer(lim, grpclimit.WithKey(grpclimit.ByMethod(), byTenant))
 	fmt.Println(err)
@@ -139,7 +143,7 @@ func ExampleByFunc() {
 
 // Behind a load balancer the client's address is in the metadata.
 func ExampleByIP() {
-	lim, stop := newLimiter(hybrid.PerMinute(2))
+	lim, stop := newLimiter(hybrid.PerHour(2))
 	defer stop()
 	_, err := grpclimit.NewServer(lim, grpclimit.WithKey(
 		grpclimit.ByIP(httplimit.TrustProxies(netip.MustParsePrefix("10.0.0.0/8"))),
@@ -150,7 +154,7 @@ func ExampleByIP() {
 
 // Health checks are free.
 func ExampleWithCost() {
-	lim, stop := newLimiter(hybrid.PerMinute(2))
+	lim, stop := newLimiter(hybrid.PerHour(2))
 	defer stop()
 	_, err := grpclimit.NewServer(lim, grpclimit.WithCost(func(_ context.Context, c grpclimit.Call) int {
 		if c.Method == grpc_health_v1.Health_Check_FullMethodName {

@@ -136,9 +136,10 @@ func call(ctx context.Context, s *grpclimit.Server, req any) (handled bool, err 
 }
 
 // send sends a unary call through a client's interceptor to a remote side that
-// answers with an error, or nil. It reports whether the call got there.
+// answers with an error, or nil. It reports whether the call got there. The answer
+// is the call's message as well, so that calls with different ones differ.
 func send(ctx context.Context, c *grpclimit.Client, method string, answer error) (sent bool, err error) {
-	err = c.Unary(ctx, method, nil, nil, nil, func(context.Context, string, any, any, *grpc.ClientConn, ...grpc.CallOption) error {
+	err = c.Unary(ctx, method, answer, nil, nil, func(context.Context, string, any, any, *grpc.ClientConn, ...grpc.CallOption) error {
 		sent = true
 		return answer
 	})
@@ -173,7 +174,9 @@ func wantStatus(t testing.TB, err error, code codes.Code, text string, retry tim
 	for _, d := range st.Details() {
 		switch d := d.(type) {
 		case *errdetails.RetryInfo:
-			gotRetry = d.GetRetryDelay().AsDuration()
+			if gotRetry = d.GetRetryDelay().AsDuration(); gotRetry <= 0 {
+				t.Errorf("the RetryInfo says %v", gotRetry)
+			}
 		case *errdetails.QuotaFailure:
 			want(t, "violations", len(d.GetViolations()), 1)
 			gotSubject = d.GetViolations()[0].GetSubject()

@@ -97,8 +97,8 @@ func WithDegradedCode(code codes.Code) Option {
 func WithKeyInDetails() Option { return func(c *config) { c.keyInDetails = true } }
 
 // WithOnLimited has f say what becomes of a refused call: its error is returned to
-// the client as it is, and nil lets the call pass, for instance to try a limit out.
-// It contradicts the options of codes and details.
+// the client as it is, and nil lets the call pass; [hybrid.WithShadow] is the better
+// way to try a limit out. It contradicts the options of codes and details.
 func WithOnLimited(f func(ctx context.Context, c Call, res hybrid.Result) error) Option {
 	return func(c *config) { c.onLimited = f }
 }

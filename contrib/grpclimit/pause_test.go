@@ -116,12 +116,18 @@ func TestWhomAPauseHoldsUp(t *testing.T) {
 
 func TestWithoutPauses(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		c := client(t, says(allowed, nil), grpclimit.WithClientKey(grpclimit.ByMethod()), grpclimit.WithoutPauses())
-		begun := time.Now()
-		for range 2 {
-			_, _ = send(t.Context(), c, method, answer(t, codes.ResourceExhausted, after(time.Second)))
+		refuse := &echo{say: func(context.Context, string) (string, error) {
+			return "", answer(t, codes.ResourceExhausted, after(time.Second))
+		}}
+		for wanted, options := range map[time.Duration][]grpclimit.ClientOption{0: {grpclimit.WithoutPauses()}, time.Second: nil} {
+			conn := serve(t, refuse, nil, client(t, says(allowed, nil), options...))
+			begun := time.Now()
+			for range 2 {
+				_, err := say(t.Context(), conn, "hello")
+				want(t, "code", status.Code(err), codes.ResourceExhausted)
+			}
+			want(t, "after", time.Since(begun), wanted)
 		}
-		want(t, "after", time.Since(begun), 0)
 	})
 }
 

@@ -14,6 +14,7 @@
 //
 //	name                    unit        other attributes
 //	decisions               {request}   outcome: allowed, refused; source
+//	shadowed                {request}
 //	bucket_left.buckets     {request}   le
 //	bucket_left.sum         1
 //	redis.calls             {call}      operation, class

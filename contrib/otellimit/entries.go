@@ -26,6 +26,7 @@ type point struct {
 
 var entries = []entry{
 	{"decisions", total, "{request}", "Requests that were decided, by outcome and by who decided.", decisions},
+	{"shadowed", total, "{request}", "Refusals that were admitted all the same, by a limiter that only watches.", count(func(s *hybrid.Stats) uint64 { return s.Shadowed })},
 	{
 		"bucket_left.buckets", total, "{request}", "Decisions that found at most this part of the burst left.",
 		func(s *hybrid.Stats) []point { return buckets(s.BucketLeft) },

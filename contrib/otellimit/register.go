@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
+	"strings"
 
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/metric"
@@ -91,7 +92,7 @@ func watch(limiters []Limiter) ([]watched, error) {
 		if isNil(l) {
 			return nil, &ConfigError{Field: "limiters", Reason: fmt.Sprintf("number %d is nil", i)}
 		}
-		name := l.Name()
+		name := strings.ToValidUTF8(l.Name(), "\uFFFD") // exporters drop what else is in the same message
 		if seen[name] {
 			return nil, &ConfigError{Field: "limiters", Reason: fmt.Sprintf("two have the name %q", name)}
 		}

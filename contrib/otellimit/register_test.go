@@ -50,13 +50,14 @@ func TestWrongArguments(t *testing.T) {
 		limiters []otellimit.Limiter
 		want     string
 	}{
-		"no provider":     {nil, []otellimit.Limiter{a}, "otellimit: provider: it is nil"},
-		"a nil provider":  {(*meterReader)(nil), []otellimit.Limiter{a}, "otellimit: provider: it is nil"},
-		"no limiters":     {p, nil, "otellimit: limiters: there are none"},
-		"a nil limiter":   {p, []otellimit.Limiter{a, (*hybrid.Limiter)(nil)}, "otellimit: limiters: number 1 is nil"},
-		"nil":             {p, []otellimit.Limiter{nil}, "otellimit: limiters: number 0 is nil"},
-		"a name twice":    {p, []otellimit.Limiter{a, &fake{name: "b"}, &fake{name: "a"}}, `otellimit: limiters: two have the name "a"`},
-		"a limiter twice": {p, []otellimit.Limiter{a, a}, `otellimit: limiters: two have the name "a"`},
+		"no provider":           {nil, []otellimit.Limiter{a}, "otellimit: provider: it is nil"},
+		"a nil provider":        {(*meterReader)(nil), []otellimit.Limiter{a}, "otellimit: provider: it is nil"},
+		"no limiters":           {p, nil, "otellimit: limiters: there are none"},
+		"a nil limiter":         {p, []otellimit.Limiter{a, (*hybrid.Limiter)(nil)}, "otellimit: limiters: number 1 is nil"},
+		"nil":                   {p, []otellimit.Limiter{nil}, "otellimit: limiters: number 0 is nil"},
+		"a name twice":          {p, []otellimit.Limiter{a, &fake{name: "b"}, &fake{name: "a"}}, `otellimit: limiters: two have the name "a"`},
+		"names that look alike": {p, []otellimit.Limiter{&fake{name: "a\xff"}, &fake{name: "a\xfe"}}, "otellimit: limiters: two have the name \"a\uFFFD\""},
+		"a limiter twice":       {p, []otellimit.Limiter{a, a}, `otellimit: limiters: two have the name "a"`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			unregister, err := otellimit.Register(test.provider, test.limiters...)
@@ -107,6 +108,16 @@ func TestFaultsOfTheProviderAreReturned(t *testing.T) {
 	unregister, err := otellimit.Register(brokenProvider{meter: b}, &fake{name: "a"})
 	if !errors.Is(err, errBroken) || unregister != nil || b.registered != 1 {
 		t.Errorf("the callback: %v, %d callbacks", err, b.registered)
+	}
+}
+
+// TestNameThatIsNoUTF8 is made so: an exporter would fail for all metrics.
+func TestNameThatIsNoUTF8(t *testing.T) {
+	r := newReader(t)
+	register(t, r, &fake{name: "a\xffb", stats: sample()})
+	values, _ := r.points(t)
+	if v := values["keys{limiter=a\uFFFDb}"]; v != 18 {
+		t.Errorf("keys = %v of %v", v, lines(values))
 	}
 }
 

@@ -30,7 +30,7 @@ func sample() hybrid.Stats {
 		BucketLeft: hybrid.Histogram{Bounds: []float64{0, 0.1}, Counts: []uint64{14, 1, 2}, Sum: 15.5},
 		NearLimit:  16, Degraded: true, DegradedFor: 1750 * time.Millisecond, Breaker: "half-open",
 		Instances: 17, InstancesAssumed: true, Keys: 18, Evicted: 19, Untracked: 20, Waiting: 21,
-		EventsDropped: 22, EventPanics: 23,
+		EventsDropped: 22, EventPanics: 23, Shadowed: 24,
 	}
 }
 
@@ -42,6 +42,7 @@ func TestEveryValueIsExported(t *testing.T) {
 		"decisions{limiter=api,outcome=allowed,source=lease} 101",
 		"decisions{limiter=api,outcome=allowed,source=redis} 102",
 		"decisions{limiter=api,outcome=refused,source=denied} 103",
+		"shadowed{limiter=api} 24",
 		"bucket_left.buckets{le=0,limiter=api} 14",
 		"bucket_left.buckets{le=0.1,limiter=api} 15",
 		"bucket_left.buckets{le=+Inf,limiter=api} 17",
@@ -104,6 +105,7 @@ func TestKindsAndUnits(t *testing.T) {
 	const counter, level = " sum true CumulativeTemporality", " sum false CumulativeTemporality"
 	wantLines(t, got, []string{
 		"decisions {request}" + counter,
+		"shadowed {request}" + counter,
 		"bucket_left.buckets {request}" + counter,
 		"bucket_left.sum 1" + counter,
 		"redis.calls {call}" + counter,

@@ -59,13 +59,13 @@ func ExampleNewCollector() {
 		log.Fatal(err)
 	}
 	for line := range strings.Lines(string(body)) {
-		if strings.HasPrefix(line, "resilient_limiter_keys") || strings.Contains(line, `allowed",source="redis"`) {
+		if strings.HasPrefix(line, "resilient_limiter_keys") || strings.HasPrefix(line, "resilient_limiter_instances{") {
 			fmt.Print(line)
 		}
 	}
 	// Output:
-	// resilient_limiter_decisions_total{limiter="api",outcome="allowed",source="redis"} 2
-	// resilient_limiter_decisions_total{limiter="login",outcome="allowed",source="redis"} 0
+	// resilient_limiter_instances{limiter="api"} 4
+	// resilient_limiter_instances{limiter="login"} 4
 	// resilient_limiter_keys{limiter="api"} 1
 	// resilient_limiter_keys{limiter="login"} 0
 }

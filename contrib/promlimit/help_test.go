@@ -71,17 +71,10 @@ func text(t *testing.T, from prometheus.Gatherer) string {
 	return b.String()
 }
 
-// samples scrapes once and returns the values by series, as Prometheus names
-// them: histograms are taken apart.
+// samples scrapes once and returns the values by series.
 func samples(t *testing.T, from prometheus.Gatherer) map[string]string {
 	t.Helper()
-	values := map[string]string{}
-	for line := range strings.Lines(text(t, from)) {
-		if at := strings.LastIndexByte(line, ' '); at > 0 && line[0] != '#' {
-			values[line[:at]] = strings.TrimSpace(line[at+1:])
-		}
-	}
-	return values
+	return flatten(t, gather(t, from))
 }
 
 // names are the names of families without the namespace, sorted.

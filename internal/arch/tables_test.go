@@ -38,7 +38,10 @@ var floors = []row{
 	{path: "examples/simulate", floor: 5, uses: []string{"hybrid", "internal/sim"}},
 	{path: "examples/...", floor: 5, uses: []string{"below"}, optional: true},
 	{path: "contrib/...", floor: 5, uses: []string{"below"}, optional: true},
-	{path: "bench/...", floor: 5, uses: []string{"below", "internal/redistest"}, optional: true},
+	{path: "bench/load", floor: 4, optional: true},
+	{path: "bench/server", floor: 4, optional: true},
+	{path: "bench/peers", floor: 5, uses: []string{"below"}, optional: true},
+	{path: "bench/...", floor: 6, uses: []string{"below"}, optional: true},
 	{path: "internal/redistest", testHelp: true, uses: []string{"lua"}},
 	{path: "internal/luahost", testHelp: true, uses: []string{"lua"}},
 	{path: "internal/sim", testHelp: true, uses: []string{"internal/luahost", "internal/inside", "hybrid", "remote", "lua"}},
@@ -108,9 +111,7 @@ type exception struct {
 
 var exceptions = []exception{
 	{ruleProdSleep, "remote/client.go", "Close takes no context and polls for 20 ms at most"},
-	{ruleSleep, "hybrid/schedule_check_test.go", "it is called in the bubble of TestSchedules"},
-	{ruleSleep, "hybrid/schedule_test.go", "it is called in the bubble of TestSchedules"},
-	{ruleSleep, "hybrid/schedule_world_test.go", "it is called in the bubble of TestSchedules"},
+	{ruleSleep, "hybrid/standing_test.go", "it is called in a bubble"},
 	{ruleSleep, "internal/redistest/mini.go", "it sleeps in a bubble, and fails elsewhere"},
 	{ruleSleep, "internal/redistest/ports.go", "it polls a redis-server process, which lives in real time"},
 	{ruleSleep, "internal/redistest/sentinel_test.go", "it polls during a failover of real processes"},

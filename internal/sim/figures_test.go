@@ -11,20 +11,19 @@ import (
 	"github.com/resilient-go/limiter/internal/sim"
 )
 
-// The figures of this package's tests are those of a fleet of 20 that shares 1,000
-// per second, where nothing else is said: half again for the demand of a key that
-// is asked for twice as much as there is.
+// The figures of these tests are those of a fleet of 20 that shares 1,000 per
+// second and is asked for twice as much, where nothing else is said.
 func thousand() sim.Scenario {
 	return sim.Scenario{
 		Instances: 20, Limit: hybrid.PerSecond(1000), Load: 2, RTT: 2 * time.Millisecond, Duration: 20 * time.Second,
 	}
 }
 
-// small is a fleet under a limit that gives few tokens: it takes longer to tell.
-func small(limit hybrid.Limit, instances int, load float64) sim.Scenario {
+// fleet is one under any limit. Where it gives few tokens it takes longer to tell.
+func fleet(limit hybrid.Limit, instances int, load float64) sim.Scenario {
 	s := thousand()
 	s.Limit, s.Instances, s.Load = limit, instances, load
-	s.Duration = min(600*time.Second, max(20*time.Second, time.Duration(1000/perSecond(limit)*1e9)))
+	s.Duration = min(600*time.Second, max(10*time.Second, time.Duration(400/perSecond(limit)*1e9)))
 	return s
 }
 
@@ -36,12 +35,11 @@ const horizon = hybrid.DefaultLeaseHorizon
 // lease is how long a lease of that horizon lives.
 const lease = 5 * horizon
 
-// seeds runs a test for some seeds, or for many.
-func seeds(t *testing.T, f func(t *testing.T, seed uint64)) {
+// seeds runs a test for that many seeds, or for more.
+func seeds(t *testing.T, n uint64, f func(t *testing.T, seed uint64)) {
 	t.Helper()
-	n := uint64(3)
 	if os.Getenv("LIMITER_FULL") != "" {
-		n = 30
+		n = 10 * n
 	}
 	for seed := uint64(1); seed <= n; seed++ {
 		t.Run(fmt.Sprintf("seed %d", seed), func(t *testing.T) { f(t, seed) })

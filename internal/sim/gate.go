@@ -56,7 +56,7 @@ func (g *gate) plan() {
 // probe asks whether Redis is there: a round trip without consequences.
 func (g *gate) probe() {
 	w, n := g.i.w, &g.i.w.Network
-	there := n.Up && !g.i.cut && !w.lost(n.LoseRequest) && !w.lost(n.LoseReply)
+	there := n.Up && n.thaws <= w.now && !g.i.cut && !w.lost(n.LoseRequest) && !w.lost(n.LoseReply)
 	trip := w.way() + w.way()
 	if !there || trip > g.i.timeout {
 		g.pause = min(2*g.pause, lastProbe)

@@ -2,6 +2,7 @@ package sim
 
 import (
 	"log/slog"
+	"math"
 	"time"
 
 	"github.com/resilient-go/limiter/hybrid"
@@ -24,8 +25,11 @@ type Instance struct {
 	gate    gate
 	pending []*pending
 
+	ran time.Duration // when the script ran whose answer came last
+
 	dead    bool
 	cut     bool  // the network does not reach it
+	deaf    bool  // what it sends arrives, but no answer comes back
 	resumes int64 // it stands still until then
 }
 
@@ -103,6 +107,23 @@ func (i *Instance) settle() {
 	}
 }
 
+// Ran is when the script ran that decided what is handed out now, if Redis did.
+func (i *Instance) Ran() time.Duration { return i.ran }
+
+// SetLimit gives the instance another limit, with a version unless that is
+// negative, and then has done called. An instance that stands still does it later.
+func (i *Instance) SetLimit(limit hybrid.Limit, version int64, done func(error)) {
+	i.run(func() {
+		var err error
+		if version < 0 {
+			err = i.Limiter.SetLimit(limit)
+		} else {
+			err = i.Limiter.SetLimitVersion(limit, version)
+		}
+		done(err)
+	})
+}
+
 // Waiting is how many requests wait for a decision.
 func (i *Instance) Waiting() int { return len(i.pending) }
 
@@ -111,6 +132,9 @@ func (i *Instance) Kill() { i.dead = true }
 
 // Cut takes the instance off the network, or puts it back.
 func (i *Instance) Cut(cut bool) { i.cut = cut }
+
+// Deafen has all answers to the instance be lost from now on, or no longer.
+func (i *Instance) Deafen(deaf bool) { i.deaf = deaf }
 
 // Pause stops the instance for that long, like SIGSTOP: its clock goes on.
 func (i *Instance) Pause(d time.Duration) { i.resumes = max(i.resumes, i.w.now+int64(d)) }
@@ -137,9 +161,21 @@ func (i *Instance) run(f func()) {
 	i.settle()
 }
 
-// after has f happen in the instance when that time has passed on its clock.
+// after has f happen in the instance when that time has passed on its clock, and
+// no earlier.
 func (i *Instance) after(d time.Duration, f func()) *event {
-	return i.w.plan(i.w.now+max(0, int64(float64(d)/(1+i.Drift))), func() { i.run(f) })
+	if i.Drift != 0 {
+		d = time.Duration(math.Ceil(float64(d)/(1+i.Drift))) + 1
+	}
+	var e *event
+	e = i.w.plan(i.w.now+max(0, int64(d)), func() {
+		if i.resumes > i.w.now { // the same event, so that it can still be called off
+			i.w.replan(e, i.resumes)
+			return
+		}
+		i.run(f)
+	})
+	return e
 }
 
 // Now implements [inside.World].
@@ -177,18 +213,26 @@ func (i *Instance) Closed() bool { return i.gate.closed() }
 // time-out.
 func (i *Instance) Acquire(m *remote.Message, done func(remote.Answer, error)) error {
 	sent, over := i.w.now, false
-	finish := func(a remote.Answer, err error) {
-		if !over {
-			over = true
-			done(a, err)
-			i.gate.heard(sent, err)
+	finish := func(a remote.Answer, err error) bool {
+		if over {
+			return false
 		}
+		over = true
+		done(a, err)
+		i.gate.heard(sent, err)
+		return true
 	}
-	giveUp := i.after(i.timeout, func() { finish(remote.Answer{}, errTimeout) })
-	i.w.post(i, m, func(a remote.Answer, err error) {
+	giveUp := i.after(i.timeout, func() { _ = finish(remote.Answer{}, errTimeout) })
+	i.w.post(i, m, func(p *Post, a remote.Answer, err error) {
 		i.run(func() {
 			i.w.cancel(giveUp)
-			finish(a, err)
+			i.ran = p.Ran
+			if !finish(a, err) {
+				p.Lost = "too late"
+			}
+			if i.w.Landed != nil {
+				i.w.Landed(p, a, err)
+			}
 		})
 	})
 	return nil

@@ -21,6 +21,14 @@ type Network struct {
 	// Delay is the chance that one way takes up to MaxDelay more.
 	Delay    float64
 	MaxDelay time.Duration
+
+	thaws int64 // until then Redis answers nobody; what arrives meanwhile waits
+}
+
+// FreezeRedis stops Redis for that long, like SIGSTOP. It then answers what has
+// arrived meanwhile.
+func (w *World) FreezeRedis(d time.Duration) {
+	w.Network.thaws = max(w.Network.thaws, w.now+int64(d))
 }
 
 // way is how long one way takes.
@@ -38,37 +46,76 @@ func (w *World) way() time.Duration {
 
 func (w *World) lost(chance float64) bool { return chance > 0 && w.Rand.Float64() < chance }
 
+// A Post is a message, and what became of it so far.
+type Post struct {
+	From    *Instance
+	Message *remote.Message
+	Sent    time.Duration
+	Ran     time.Duration // when the script ran
+	Reply   any           // of the script
+	Err     error
+	Lost    string // why it went no further
+}
+
 // post carries a message to Redis and its answer back. What is lost never
 // arrives.
-func (w *World) post(i *Instance, m *remote.Message, arrive func(remote.Answer, error)) {
+func (w *World) post(i *Instance, m *remote.Message, arrive func(*Post, remote.Answer, error)) {
 	w.calls++
+	p := &Post{From: i, Message: m, Sent: w.Now()}
 	if w.lost(w.Network.LoseRequest) {
+		w.lose(p, "request")
 		return
 	}
 	args := m.Args(i.holder)
+	way := w.way()
+	if w.Holding != nil {
+		way += w.Holding(p)
+	}
+	w.plan(w.now+int64(way), func() { w.deliver(p, args, arrive) })
+}
+
+func (w *World) deliver(p *Post, args []any, arrive func(*Post, remote.Answer, error)) {
+	i, m := p.From, p.Message
+	switch {
+	case !w.Network.Up:
+		w.lose(p, "Redis is down")
+		return
+	case i.cut:
+		w.lose(p, "cut on the way there")
+		return
+	case w.Network.thaws > w.now:
+		w.plan(w.Network.thaws, func() { w.deliver(p, args, arrive) })
+		return
+	}
+	p.Ran = w.Now()
+	p.Reply, p.Err = w.Redis.Eval(lua.Acquire, m.Key, args)
+	if w.Scripted != nil {
+		w.Scripted(p)
+	}
+	if w.lost(w.Network.LoseReply) {
+		w.lose(p, "reply")
+		return
+	}
 	w.plan(w.now+int64(w.way()), func() {
-		if !w.Network.Up || i.cut {
+		if i.cut || i.deaf {
+			w.lose(p, "cut on the way back")
 			return
 		}
-		reply, err := w.Redis.Eval(lua.Acquire, m.Key, args)
-		if w.lost(w.Network.LoseReply) {
-			return
+		a, err := remote.Answer{}, p.Err
+		if err == nil {
+			a, err = m.Decode(p.Reply)
 		}
-		w.plan(w.now+int64(w.way()), func() {
-			if i.cut {
-				return
-			}
-			if err != nil {
-				arrive(remote.Answer{}, &remote.Error{Class: remote.ClassOf(err), Op: lua.Acquire.Name(), Err: err})
-				return
-			}
-			a, err := m.Decode(reply)
-			if err != nil {
-				err = &remote.Error{Class: remote.ClassOf(err), Op: lua.Acquire.Name(), Err: err}
-			}
-			arrive(a, err)
-		})
+		if err != nil {
+			err = &remote.Error{Class: remote.ClassOf(err), Op: lua.Acquire.Name(), Err: err}
+		}
+		arrive(p, a, err)
 	})
+}
+
+func (w *World) lose(p *Post, why string) {
+	if p.Lost = why; w.Losing != nil {
+		w.Losing(p)
+	}
 }
 
 var errTimeout error = &remote.Error{Class: remote.Timeout, Op: lua.Acquire.Name(), Err: errors.New("sim: no answer within the time-out")}

@@ -25,7 +25,7 @@ func TestTheLimitIsUsed(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
-			seeds(t, func(t *testing.T, seed uint64) {
+			seeds(t, 3, func(t *testing.T, seed uint64) {
 				s := thousand()
 				s.Seed = seed
 				c.change(&s)
@@ -43,8 +43,9 @@ func TestSmallLimitsAreUsed(t *testing.T) {
 	for _, limit := range []hybrid.Limit{hybrid.PerSecond(5), hybrid.PerMinute(100)} {
 		t.Run(limit.String(), func(t *testing.T) {
 			t.Parallel()
-			seeds(t, func(t *testing.T, seed uint64) {
-				s := small(limit, 20, 2)
+			seeds(t, 3, func(t *testing.T, seed uint64) {
+				s := fleet(limit, 20, 2)
+				s.Duration *= 2
 				s.Seed = seed
 				r := play(t, s)
 				t.Logf("use %.4f, %.1f calls per second", r.Use, r.CallsPerSecond)
@@ -61,7 +62,7 @@ func TestBelowTheLimitNobodyIsRefused(t *testing.T) {
 	for _, skew := range []string{"even", "zipf", "90/10"} {
 		t.Run(skew, func(t *testing.T) {
 			t.Parallel()
-			seeds(t, func(t *testing.T, seed uint64) {
+			seeds(t, 3, func(t *testing.T, seed uint64) {
 				s := thousand()
 				s.Load, s.Skew, s.Seed = 0.5, skew, seed
 				r := play(t, s)
@@ -75,8 +76,8 @@ func TestBelowTheLimitNobodyIsRefused(t *testing.T) {
 	for _, limit := range []hybrid.Limit{hybrid.PerSecond(5), hybrid.PerSecond(10), hybrid.PerSecond(50), hybrid.PerMinute(100)} {
 		t.Run(limit.String(), func(t *testing.T) {
 			t.Parallel()
-			seeds(t, func(t *testing.T, seed uint64) {
-				s := small(limit, 20, 0.5)
+			seeds(t, 3, func(t *testing.T, seed uint64) {
+				s := fleet(limit, 20, 0.5)
 				s.Seed = seed
 				r := play(t, s)
 				t.Logf("wrong %.4f, use %.4f, %.1f calls per second", r.WrongRefusals, r.Use, r.CallsPerSecond)
@@ -91,7 +92,7 @@ func TestBelowTheLimitNobodyIsRefused(t *testing.T) {
 // A local share caps what one instance takes, in every window, and leaves the
 // rest to the others.
 func TestALocalShareCapsOneInstance(t *testing.T) {
-	seeds(t, func(t *testing.T, seed uint64) {
+	seeds(t, 3, func(t *testing.T, seed uint64) {
 		s := thousand()
 		s.Skew, s.Share, s.Seed = "90/10", 0.3, seed
 		h := watch(&s)

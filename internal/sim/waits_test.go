@@ -18,7 +18,7 @@ func TestAWaitForTheWholeBurstEnds(t *testing.T) {
 		for _, part := range []float64{0.25, 1} {
 			t.Run(fmt.Sprintf("%v of %v", part, limit), func(t *testing.T) {
 				t.Parallel()
-				seeds(t, func(t *testing.T, seed uint64) {
+				seeds(t, 3, func(t *testing.T, seed uint64) {
 					s := thousand()
 					s.Limit, s.Load, s.Seed, s.Duration = limit, 0.5, seed, 15*time.Second
 					n := int(part * float64(limit.Burst()))

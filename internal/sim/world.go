@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/resilient-go/limiter/internal/luahost"
+	"github.com/resilient-go/limiter/remote"
 )
 
 // A World is the time, the Redis and the network that the instances of a fleet
@@ -26,10 +27,21 @@ type World struct {
 	Rand *rand.Rand
 	// Network is how messages travel from now on.
 	Network Network
+	// What a test may watch: each script that has run, each message or answer that
+	// was lost, and each that has landed at its instance, with the outcome there.
+	Scripted func(*Post)
+	Losing   func(*Post)
+	Landed   func(*Post, remote.Answer, error)
+	// Holding says how much longer than others a message is under way.
+	Holding func(*Post) time.Duration
+	// MostEvents, if not 0, ends all: what goes round in circles fails rather than
+	// hangs. Ended reports it.
+	MostEvents uint64
 
 	now       int64 // nanoseconds since the world began
 	step      time.Duration
 	events    events
+	happened  uint64
 	order     uint64
 	instances uint64
 	calls     uint64
@@ -61,21 +73,31 @@ func (w *World) Calls() uint64 { return w.calls }
 func (w *World) At(t time.Duration, f func()) { w.plan(int64(t), f) }
 
 func (w *World) plan(at int64, f func()) *event {
-	w.order++
-	e := &event{at: max(at, w.now), order: w.order, f: f}
-	heap.Push(&w.events, e)
+	e := &event{f: f}
+	w.replan(e, at)
 	return e
+}
+
+// replan puts an event that has happened back among those to come.
+func (w *World) replan(e *event, at int64) {
+	w.order++
+	e.at, e.order = max(at, w.now), w.order
+	heap.Push(&w.events, e)
 }
 
 // Run lets time pass until then, the events of that instant included.
 func (w *World) Run(until time.Duration) {
-	for len(w.events) > 0 && w.events[0].at <= int64(until) {
+	for len(w.events) > 0 && w.events[0].at <= int64(until) && !w.Ended() {
+		w.happened++
 		e := heap.Pop(&w.events).(*event)
 		w.now = e.at
 		e.f()
 	}
 	w.now = max(w.now, int64(until))
 }
+
+// Ended reports whether there were as many events as there may be.
+func (w *World) Ended() bool { return w.MostEvents > 0 && w.happened >= w.MostEvents }
 
 // holder gives each instance an id of its own.
 func (w *World) holder() string {
