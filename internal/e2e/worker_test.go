@@ -26,6 +26,9 @@ func serve() {
 	if err := s.Register(&Worker{limiters: map[string]limiter{}}); err != nil {
 		panic(err)
 	}
+	if err := s.Register(&Site{}); err != nil {
+		panic(err)
+	}
 	if err := s.Register(&Stormer{}); err != nil {
 		panic(err)
 	}
