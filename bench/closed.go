@@ -61,7 +61,7 @@ const manyKeys = 100_000
 var many = scenario{
 	letter: "B", title: "100,000 keys",
 	about: "8 goroutines ask for keys that a Zipf law of exponent 1.1 draws, each from a sequence of its own. Each key has the limit of A. " +
-		"Measured after as long a time to warm up, so that most keys were asked for before. " +
+		"Measured after as long a time to warm up, so that the frequent keys were asked for before. " +
 		"The heap is that of the keys that were asked for so far, so that who decides more has more of them.",
 	cases:   []string{callers(8)},
 	columns: closedColumns,

@@ -39,7 +39,7 @@ func (d *document) String() string {
 
 func (d *document) head(out *strings.Builder) {
 	fmt.Fprintf(out, "# Benchmarks\n\n%s\n\n", wrap("This library beside what one might use instead, each through its public API and with "+
-		"its default options, in one run against one Redis. Written by `make bench`; do not edit."))
+		"default options (the Redis client of this library has those of hybrid.RedisOptions), in one run against one Redis. Written by `make bench`; do not edit."))
 	fmt.Fprintf(out, "%s\n\n", d.warning())
 	fmt.Fprint(out, list([]string{"what", "which"}, [][]string{
 		{"command", "`" + d.command + "`"},
@@ -152,6 +152,7 @@ const columnsText = `
   rate × the length of the outage.
 - **excess**: the worst of all windows, of whatever length: what was admitted in it, less what the rate is worth in
   it, in bursts. A token bucket keeps to 1.00. A window of one second has no burst of its own and promises no such thing.
+  An admission counts when its caller has it: on a busy machine answers bunch, and exact limiters seem to exceed 1.00.
 - **calls**: how many there were. **errors**: calls that got one, and so no decision. **late**: calls without an answer
   within 100 ms. **max**: the longest call.
 - **Redis bytes/key**: used_memory before and after, by keys asked for; **Redis keys/key**: DBSIZE likewise.

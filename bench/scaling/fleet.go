@@ -27,10 +27,10 @@ var cases = []setting{
 	// The holders of one key.
 	{1, 1, 200 * time.Millisecond, 2000, 0.5},
 	{20, 1, 200 * time.Millisecond, 2000, 0.5},
-	{1000, 1, 200 * time.Millisecond, 10_000, 0.5},
+	{1000, 1, 200 * time.Millisecond, 1000, 0.5},
 	{1, 1, 200 * time.Millisecond, 2000, 2},
 	{20, 1, 200 * time.Millisecond, 2000, 2},
-	{1000, 1, 200 * time.Millisecond, 10_000, 2},
+	{1000, 1, 200 * time.Millisecond, 1000, 2},
 	// The horizon.
 	{20, 1, 50 * time.Millisecond, 2000, 0.5},
 	{20, 1, time.Second, 2000, 0.5},
@@ -46,7 +46,7 @@ type figures struct {
 }
 
 func (c setting) measure(r *server.Server, d time.Duration) (figures, error) {
-	limit := hybrid.PerSecond(max(1, int(float64(c.perSecond)/c.load/float64(c.keys)))).WithBurst(max(1, c.perSecond/c.keys))
+	limit := hybrid.PerSecond(max(1, int(float64(c.perSecond)/c.load/float64(c.keys)))).WithBurst(max(10, c.perSecond/c.keys))
 	fleet := make([]*hybrid.Limiter, c.instances)
 	for i := range fleet {
 		rdb := redis.NewUniversalClient(hybrid.RedisOptions(r.Addr)) // one each, as in real life
@@ -60,7 +60,7 @@ func (c setting) measure(r *server.Server, d time.Duration) (figures, error) {
 		fleet[i] = lim
 	}
 	ask := c.traffic(fleet)
-	ask(2 * time.Second)
+	ask(4 * time.Second) // leases find their size
 	before, refusedBefore, degradedBefore, all := count(fleet)
 	began, err := r.Usage()
 	if err != nil {
