@@ -41,7 +41,7 @@ func TestNearLimitIsToldOncePerPeriodAndKey(t *testing.T) {
 		want(t, "again, and another key", tell(), "[0s 10/m rl:{10/m:k} 2 0s 10/m rl:{10/m:other} 0]")
 		time.Sleep(time.Minute - 1)
 		allowN(t, lim, "k", 10)
-		time.Sleep(1)
+		time.Sleep(time.Nanosecond)
 		want(t, "within a minute", lim.Stats().NearLimit, 2)
 		allowN(t, lim, "k", 9)
 		want(t, "after a minute", lim.Stats().NearLimit, 3)

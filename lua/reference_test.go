@@ -17,6 +17,7 @@ type reference struct {
 	leases  map[string]held
 	lastEnd int64 // all leases have ended then; 0: there is none
 	sweepAt int64
+	saves   int64 // until when nothing is lent, for somebody who waits for much
 }
 
 // held is the recorded lease of a holder.
@@ -78,7 +79,7 @@ func (r *reference) govern(l limit, now, grace int64) (applies limit, stands int
 // from is the bucket as a message with this limit finds it. The bucket itself
 // does not change.
 func (r *reference) from(l limit, now, grace int64) *reference {
-	n := &reference{asked: l, tokens: r.tokens, at: r.at, leases: maps.Clone(r.leases), lastEnd: min(r.lastEnd, now+longest), sweepAt: r.sweepAt}
+	n := &reference{asked: l, tokens: r.tokens, at: r.at, leases: maps.Clone(r.leases), lastEnd: min(r.lastEnd, now+longest), sweepAt: r.sweepAt, saves: min(r.saves, now+longest)}
 	n.limit, n.stands = r.govern(l, now, grace)
 	if n.limit != r.limit {
 		n.tokens = rat(max(floor(n.tokens), -n.limit.burst))
@@ -164,6 +165,7 @@ func (r *reference) acquire(m message, now int64) (*reference, answer) {
 		n.tokens = with
 	}
 	n.sweep(m.id, now)
+	saving := n.saves > now
 
 	granted, refused, blocked := []int64{}, false, false
 	for _, need := range m.needs {
@@ -173,11 +175,16 @@ func (r *reference) acquire(m message, now int64) (*reference, answer) {
 		}
 		n.add(-can * need.n * unit)
 		refused = refused || can < need.count
-		blocked = blocked || can < need.count && need.queue
+		if can < need.count && need.queue {
+			blocked = true
+			if need.n > 1 {
+				n.saves = now + ttl
+			}
+		}
 		granted = append(granted, can)
 	}
 	// A lump when there is plenty, or when nobody else has a demand.
-	if whole := floor(n.tokens); whole > 0 && !refused && (whole >= 2*m.want || n.demand() == 0) {
+	if whole := floor(n.tokens); whole > 0 && !saving && !refused && (whole >= 2*m.want || n.demand() == 0) {
 		if g := min(m.want, whole/2) / unit * unit; g > 0 && g >= m.least {
 			n.add(-g)
 			kept += g
@@ -185,6 +192,10 @@ func (r *reference) acquire(m message, now int64) (*reference, answer) {
 	}
 	if kept > 0 {
 		till := max(now+ttl, former)
+		if saving {
+			till = former
+		}
+		ttl = min(ttl, till-now)
 		n.leases[m.id] = held{seq: m.seq, lump: kept, till: till, length: till - now, demand: m.demand}
 		n.lastEnd = max(n.lastEnd, till)
 		if n.sweepAt == 0 || n.sweepAt > till {

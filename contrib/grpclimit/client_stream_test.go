@@ -139,6 +139,11 @@ func TestStreamsMakePauses(t *testing.T) {
 		c := client(t, says(allowed, nil), append(options, grpclimit.WithFailFast())...)
 		conn := serve(t, e, nil, c)
 		s := open(t, conn)
+		err := error(nil)
+		for err == nil {
+			err = s.SendMsg(wrapperspb.String("one"))
+		}
+		want(t, "while sending", err, io.EOF) // the status comes with RecvMsg
 		want(t, "code", status.Code(s.RecvMsg(new(wrapperspb.StringValue))), codes.ResourceExhausted)
 		again, err := conn.NewStream(t.Context(), chatDesc, "/test.Echo/Chat")
 		if err == nil { // its messages are held up
