@@ -139,6 +139,30 @@ func TestSetLimitToARuleWhileAMessageIsUnderWay(t *testing.T) {
 	}
 }
 
+// What the answer to a renewal brings is given back as soon as it is there.
+func TestSetLimitToARuleWhileARenewalIsUnderWay(t *testing.T) {
+	for rule := range ruled {
+		bubble(t, func(t *testing.T, r *redistest.Mini) {
+			lim := start(t, r, hybrid.PerSecond(10_000), named)
+			heat(t, lim)
+			r.Delay(10 * time.Millisecond)
+			before := r.Counts().Runs
+			for r.Counts().Runs == before {
+				allow(t, lim)
+				time.Sleep(time.Millisecond)
+				settle()
+			}
+			setLimit(t, 1, rule, lim)
+			want(t, "held while the answer is on its way", held(t, r) > 0, true)
+			time.Sleep(12 * time.Millisecond)
+			settle()
+			want(t, "held when it is there", held(t, r), 0)
+			r.Heal()
+			decidesByRule(t, r, lim, rule)
+		})
+	}
+}
+
 func TestBlockedAndBackFillsNoLocalShare(t *testing.T) {
 	for rule := range ruled {
 		bubble(t, func(t *testing.T, r *redistest.Mini) {

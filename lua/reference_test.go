@@ -107,8 +107,11 @@ func (r *reference) accrue(now int64) {
 
 func (r *reference) add(n int64) { r.tokens = new(big.Rat).Add(r.tokens, rat(n)) }
 
-// tidy: without leases there are no times to keep.
-func (r *reference) tidy() {
+// tidy: without leases there are no times to keep, and none that are over.
+func (r *reference) tidy(now int64) {
+	if r.saves <= now {
+		r.saves = 0
+	}
 	if len(r.leases) == 0 {
 		r.lastEnd, r.sweepAt = 0, 0
 	}
@@ -204,7 +207,7 @@ func (r *reference) acquire(m message, now int64) (*reference, answer) {
 	} else {
 		ttl = 0
 	}
-	n.tidy()
+	n.tidy(now)
 	a := n.level(now)
 	a.seq, a.lump, a.ttl, a.granted = m.seq, kept, ttl, granted
 	return n, a
@@ -213,7 +216,7 @@ func (r *reference) acquire(m message, now int64) (*reference, answer) {
 func (r *reference) reset(l limit, now int64) (*reference, answer) {
 	n := r.from(l, now, 0)
 	n.tokens = rat(max(0, n.limit.burst-n.out()))
-	n.tidy()
+	n.tidy(now)
 	return n, n.level(now)
 }
 

@@ -168,3 +168,25 @@ func TestStreamsMakePauses(t *testing.T) {
 	var limited *grpclimit.LimitedError
 	want(t, "held up", errors.As(err, &limited), true)
 }
+
+// A stream whose other side has ended it.
+type endedStream struct{ grpc.ClientStream }
+
+func (endedStream) SendMsg(any) error { return io.EOF }
+
+// TestStatusIsAwaited: after an EOF of SendMsg the status comes with RecvMsg, unless
+// the stream is canceled before.
+func TestStatusIsAwaited(t *testing.T) {
+	var inner context.Context
+	c := client(t, says(allowed, nil), grpclimit.WithClientKey(grpclimit.ByMethod()), grpclimit.WithClientPerMessage(grpclimit.Sent))
+	s, err := c.Stream(t.Context(), chatDesc, nil, method,
+		func(ctx context.Context, _ *grpc.StreamDesc, _ *grpc.ClientConn, _ string, _ ...grpc.CallOption) (grpc.ClientStream, error) {
+			inner = ctx
+			return endedStream{}, nil
+		})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want(t, "SendMsg", s.SendMsg(wrapperspb.String("one")), io.EOF)
+	want(t, "not canceled", inner.Err(), nil)
+}

@@ -160,7 +160,7 @@ func TestEmptyKeys(t *testing.T) {
 				case 1:
 					time.Sleep(time.Minute - 1)
 				case 2:
-					time.Sleep(1)
+					time.Sleep(time.Nanosecond)
 				}
 			}
 			want(t, "asked", len(lim.requests()), 0)

@@ -32,7 +32,11 @@ func TestDocumentsShowWhatItPrints(t *testing.T) {
 			fresh := shown.ReplaceAllStringFunc(string(text), func(block string) string {
 				runs++
 				m := shown.FindStringSubmatch(block)
-				got := simulate(t, strings.Fields(m[1])...)
+				command, pattern, piped := strings.Cut(m[1], " | grep ")
+				got := simulate(t, strings.Fields(command)...)
+				if piped {
+					got = grep(got, strings.TrimPrefix(pattern, "-E "))
+				}
 				if !*update && !alike(got, m[2]) {
 					t.Errorf("%s shows of %q\n%s\nit prints (write it with: go test ./examples/simulate -update)\n%s", name, m[1], m[2], got)
 				}
@@ -48,6 +52,17 @@ func TestDocumentsShowWhatItPrints(t *testing.T) {
 			}
 		})
 	}
+}
+
+// grep keeps the lines that match.
+func grep(text, pattern string) (kept string) {
+	re := regexp.MustCompile(strings.Trim(pattern, "'"))
+	for line := range strings.Lines(text) {
+		if re.MatchString(line) {
+			kept += line
+		}
+	}
+	return kept
 }
 
 func alike(a, b string) bool {
