@@ -20,8 +20,11 @@ CROSS ?= linux/386
 BIN := $(CURDIR)/.bin
 # The tools are built again when their pins or the Go version change.
 TOOLS = $(BIN)/.built-$(shell $(GO) env GOVERSION 2>/dev/null)
-# Every module but the tools' own.
-MODULES = $(shell sh internal/tools/modules.sh)
+# Every module but the tools' own. The comparison with other limiters brings
+# hundreds of packages, which would double the time: it is checked by test-full and
+# by make check-bench.
+ALL = $(shell sh internal/tools/modules.sh)
+MODULES = $(if $(LIMITER_FULL),$(ALL),$(filter-out ./bench,$(ALL)))
 
 # A workspace file above this folder must not change the result, and a checkout
 # owned by another user must not stop the build of the examples.
@@ -61,6 +64,10 @@ check: deps tools mod-check lint cross unit standalone
 
 # bench is run without the race detector: it would compile the many packages of the
 # other limiters a second time.
+.PHONY: check-bench
+check-bench: tools ## check the comparison with other limiters
+	@$(MAKE) --no-print-directory MODULES=./bench mod-check vet staticcheck errcheck unit
+
 .PHONY: unit
 unit: ## run the tests of every module
 	$(call each,go test,$(GO) test $$(test $$dir = ./bench || echo $(RACE)) -shuffle=on -count=1 -timeout=$(TIMEOUT) ./...)
