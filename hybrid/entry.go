@@ -228,6 +228,10 @@ func (e *entry) grown(elapsed time.Duration) float64 {
 // rootHas reports whether the root may have n tokens at now.
 func (e *entry) rootHas(n, now int64) bool { return float64(n*local.Unit) <= e.bound(now) }
 
+// spare reports whether the root, as it was last told, had left so much over that
+// it is worth a call besides the renewals.
+func (e *entry) spare(n int64) bool { return e.root.tokens >= callsPerLump*n*local.Unit }
+
 // plenty reports whether those who share the root ask for less than it gains.
 func (e *entry) plenty() bool {
 	return float64(e.root.demand) <= e.force().rate.PerSecond()*local.Unit

@@ -212,7 +212,7 @@ func (l *Limiter) step(e *entry, n, now int64) step {
 	case e.lease.TakeLate(now, n):
 		return step{decided, e.force().allow(SourceLease, e.lease.Balance(now)+e.hint.Load()), 0}
 	case meters && !e.lease.Paused():
-		if l.up(e) && (e.lease.Due(now) || e.plenty() && now >= e.root.until && e.rootHas(n, now)) {
+		if l.up(e) && (e.lease.Due(now) || e.spare(n) || e.plenty() && now >= e.root.until && e.rootHas(n, now)) {
 			return step{next: askRoot}
 		}
 		return refused(SourceDenied, e.lease.Balance(now), e.force().metered(earned), earned)
