@@ -70,7 +70,9 @@ check-bench: tools ## check the comparison with other limiters
 
 .PHONY: unit
 unit: ## run the tests of every module
-	$(call each,go test,$(GO) test $$(test $$dir = ./bench || echo $(RACE)) -shuffle=on -count=1 -timeout=$(TIMEOUT) ./...)
+	$(call each,go test,$(GO) test $$(test $$dir = ./bench || echo $(RACE)) -shuffle=on -count=1 -timeout=$(TIMEOUT) $$($(GO) list ./... | grep -v /internal/sim$$))
+	@echo "== .: go test of simulations, which have one goroutine and need no race detector"
+	@$(GO) test -shuffle=on -count=1 -timeout=$(TIMEOUT) ./internal/sim
 
 # Only some Linux machines run a 32-bit program, so it is tried first. There is
 # no race detector for it.
