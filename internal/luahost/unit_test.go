@@ -73,7 +73,7 @@ func TestKeysEndByTheClock(t *testing.T) {
 	must(t, h, `return redis.call('HSET', KEYS[1], 'b', '2')`) // is a new key
 	check(-1, map[string]string{"b": "2"})
 	must(t, h, `return redis.call('DEL', KEYS[1])`)
-	must(t, h, store, 3, 1<<62)
+	must(t, h, store, 3, int64(1<<62))
 	now += 1 << 60
 	if ttl := h.TTL(key); ttl <= 0 {
 		t.Errorf("a key for ever lives for %v", ttl)
