@@ -120,6 +120,7 @@ func (l *Limiter) distribute(e *entry, f *flight, a remote.Answer, now int64) {
 	e.compete(least > 0, f.expected >= float64(upToFirst))
 	if least > 0 {
 		l.hush(e, least, now)
+		e.refused = now
 	}
 	// What was charged for those who left goes to the next in line at once, or is
 	// lost: returned later, it might come on top of what the root has refilled.

@@ -49,7 +49,8 @@ type entry struct {
 	seen   int64
 	noted  int64 // turned away when the last message was sent
 
-	rivals float64 // for how much longer than due to stay away after a refusal: others come first
+	refused int64   // when the root last said no, 0 if never
+	rivals  float64 // for how much longer than due to stay away after a refusal: others come first
 
 	nearUntil int64 // NearLimit was told, and is not again before this instant
 	badUntil  int64 // the key is at fault, not Redis: it is degraded until this instant

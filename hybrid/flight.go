@@ -77,7 +77,7 @@ func (l *Limiter) message(e *entry, now int64) *flight {
 		want = 0
 	}
 	var rate, burst int64
-	if (want > 0 || meters) && l.shareable(e, horizon) {
+	if (want > 0 || meters) && l.shareable(e, horizon, now) {
 		rate, burst = e.force().mostRate, e.force().largest*local.Unit
 	}
 	scrap := e.lease.Scrap()
@@ -107,11 +107,15 @@ func (l *Limiter) account(e *entry, spent, left, now int64) {
 
 // shareable reports whether a part of the rate would last: in a horizon it is
 // worth a few tokens. A stretched horizon will do where nobody is short by far,
-// since what idles here for so long is a large part of a small limit.
-func (l *Limiter) shareable(e *entry, horizon time.Duration) bool {
+// since what idles here for so long is a large part of a small limit. The root
+// knows of holders only: that others ask as well shows in its refusals.
+func (l *Limiter) shareable(e *entry, horizon time.Duration, now int64) bool {
 	perSecond := e.force().rate.PerSecond()
 	if perSecond*l.cfg.horizon.Seconds() >= leastByRate {
 		return true
+	}
+	if e.refused != 0 && now-e.refused < int64(horizon) {
+		return false
 	}
 	asked := math.Max(float64(e.root.demand)/local.Unit, e.demand.PerSecond())
 	return perSecond*horizon.Seconds() >= leastByRate && e.rivals <= 1 && asked <= farFromShort*perSecond

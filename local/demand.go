@@ -19,6 +19,7 @@ const (
 // tokens and calls per second. The zero Demand has seen nothing.
 type Demand struct {
 	tokens, calls float64 // per second
+	known         float64 // weight of the time seen so far; the rest is as if nothing had been asked
 	seen          int64   // calls in all
 	at            int64
 	started       bool
@@ -50,10 +51,17 @@ func (d *Demand) Add(now, tokens, calls int64) {
 	}
 	d.tokens = d.tokens*decay + float64(tokens)*weight
 	d.calls = d.calls*decay + float64(calls)*weight
+	d.known = d.known*decay + 1 - decay
 }
 
 // PerSecond is the demand in tokens per second.
-func (d *Demand) PerSecond() float64 { return d.tokens }
+func (d *Demand) PerSecond() float64 { return d.tokens / d.part() }
+
+// part is the part of the averages that rests on what was seen.
+func (d *Demand) part() float64 { return math.Max(d.known, leastKnown) }
+
+// leastKnown: what was seen for less than half of a half-life tells little.
+const leastKnown = 0.3
 
 // Size is the average size of a call in tokens, at least 1.
 func (d *Demand) Size() float64 {
@@ -70,6 +78,6 @@ func (d *Demand) Horizon(base, longest time.Duration, calls float64) time.Durati
 	if d.calls <= 0 {
 		return base
 	}
-	stretched := time.Duration(math.Min(calls/d.calls*1e9, float64(longest)))
+	stretched := time.Duration(math.Min(calls*d.part()/d.calls*1e9, float64(longest)))
 	return max(base, stretched)
 }

@@ -21,6 +21,10 @@ func halfLife(callsPerSecond float64) time.Duration {
 	return min(max(calls, local.HalfLife), local.LongestHalfLife)
 }
 
+// known is what the averages are divided by: the part of them that rests on what was
+// seen, and not on the silence before it, or three tenths.
+func known(unknown float64) float64 { return math.Max(0.3, 1-unknown) }
+
 // An even stream of 1,000 tokens per second is found at every spacing, and what is
 // missing of it halves with each half-life.
 func TestDemandConvergesWhateverTheSpacing(t *testing.T) {
@@ -39,7 +43,8 @@ func TestDemandConvergesWhateverTheSpacing(t *testing.T) {
 	} {
 		var d local.Demand
 		d.Add(0, 1, 1)
-		missing := rate - d.PerSecond()
+		// Of the first call, which took no time, a part of what follows is judged.
+		missing, unknown := rate-math.Ln2/local.HalfLife.Seconds(), 1.0
 		var now, seen int64
 		for now < 20*second {
 			dt := c.next()
@@ -50,10 +55,11 @@ func TestDemandConvergesWhateverTheSpacing(t *testing.T) {
 			if seen += dt; seen >= local.CallsPerHalfLife { // and the one of the beginning
 				half = halfLife(max(rate-missing, float64(dt-3)/float64(dt)*1000))
 			}
-			missing *= math.Exp2(-float64(dt*ms) / float64(half))
+			left := math.Exp2(-float64(dt*ms) / float64(half))
+			missing, unknown = missing*left, unknown*left
 			d.Add(now, rate*dt/1000, dt)
-			if got := d.PerSecond(); !about(got, rate-missing) {
-				t.Fatalf("every %s: after %v the demand is %v, want %v", c.name, time.Duration(now), got, rate-missing)
+			if got, want := d.PerSecond(), (rate-missing)/known(unknown); !about(got, want) {
+				t.Fatalf("every %s: after %v the demand is %v, want %v", c.name, time.Duration(now), got, want)
 			}
 		}
 		if got := d.PerSecond(); !about(got, rate) {
@@ -135,21 +141,40 @@ func TestDemandThatBecomesLargeIsSeenAtOnce(t *testing.T) {
 
 func TestDemandOfTheFirstCallsIsSeenAtOnce(t *testing.T) {
 	var d local.Demand
-	want := 0.0
+	sum, unknown := 0.0, 1.0
 	for i := int64(1); i <= 6; i++ {
 		left, weight := 0.5, 0.5/0.25
 		if i == 1 { // nothing passed before it
-			left, weight = 0, math.Ln2/0.25
+			left, weight = 1, math.Ln2/0.25
 		}
 		d.Add(i*250*ms, 1, 1)
-		if want = want*left + weight; !about(d.PerSecond(), want) {
+		sum, unknown = sum*left+weight, unknown*left
+		if want := sum / known(unknown); !about(d.PerSecond(), want) {
 			t.Fatalf("call %d of four per second: a demand of %v, want %v", i, d.PerSecond(), want)
 		}
 	}
 	d.Add(7*250*ms, 1, 1) // enough are known
-	left := math.Exp2(-0.25 / halfLife(want).Seconds())
-	if want = want*left + 4*(1-left); !about(d.PerSecond(), want) {
+	left := math.Exp2(-0.25 / halfLife(sum).Seconds())
+	sum, unknown = sum*left+4*(1-left), unknown*left
+	if want := sum / known(unknown); !about(d.PerSecond(), want) {
 		t.Errorf("after seven calls: a demand of %v, want %v", d.PerSecond(), want)
+	}
+}
+
+// Who begins under an even load knows its demand after the first half of a half-life:
+// the silence before it is no demand of zero.
+func TestDemandOfANewcomerIsItsDemand(t *testing.T) {
+	var d local.Demand
+	d.Add(0, 0, 0)
+	for i := int64(1); i <= 10; i++ {
+		d.Add(i*50*ms, 5, 5)
+		want := 100 * math.Min(1, (1-math.Exp2(-float64(i)/5))/0.3)
+		if got := d.PerSecond(); !about(got, want) {
+			t.Errorf("after %d ms a demand of 100 is %v, want %v", 50*i, got, want)
+		}
+		if got, want := d.Horizon(0, time.Minute, 8), time.Duration(8/want*1e9); (got - want).Abs() > 1 {
+			t.Errorf("after %d ms the horizon is %v, want %v", 50*i, got, want)
+		}
 	}
 }
 
@@ -180,8 +205,9 @@ func TestDemandOfAClockThatGoesBack(t *testing.T) {
 		t.Errorf("an earlier instant changed the demand from %v to %v", before, got)
 	}
 	d.Add(second+int64(local.HalfLife), 0, 0)
-	if got := d.PerSecond(); !about(got, before/2) {
-		t.Errorf("a half-life after the latest instant %v is left of %v", got, before)
+	// Half of it is left, of five half-lives rather than four.
+	if got, want := d.PerSecond(), before/2*(15.0/16)/(31.0/32); !about(got, want) {
+		t.Errorf("a half-life after the latest instant %v is left of %v, want %v", got, before, want)
 	}
 }
 

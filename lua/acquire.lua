@@ -182,7 +182,7 @@ local done = want == 0 or saving or not refused and b.tokens / 2 >= want and len
 
 -- The rate: where the root is short, each holder meters itself with a part of
 -- the rate in proportion to its demand, not much above it, and as far as others
--- have left any, if that is worth three tokens per horizon, a fifth of the lease.
+-- have left any, if that is worth two tokens per horizon, a fifth of the lease.
 -- Its burst is the same part of the burst: at least three tokens, or all of it,
 -- since a bucket of one or two overflows between arrivals. What it holds beyond
 -- becomes lump: a smaller part neither destroys nor mints.
@@ -201,7 +201,7 @@ if longing > math.max(b_part, 1000000) then
 elseif not done and part > 0 then
   -- Who has too little for a lease has its part at the root, if that will ever do.
   local at_root = b.rates > 0 and largest <= math.max(b_part, 1000000)
-  if part * ttl >= 15 * 1000000 * 1000000 then
+  if part * ttl >= 10 * 1000000 * 1000000 then
     -- The burst counts as out at once, so there must be room for it beside what
     -- the root has, which is not destroyed, and beside what others hold, who make
     -- room when they renew.

@@ -112,8 +112,8 @@ var small = []scenario{
 			w.pass(horizon)
 		}
 	}},
-	{"less than three tokens per horizon", func(w *world) {
-		for n, rate := range map[int64]int64{14: 0, 15: 15 * unit} {
+	{"less than two tokens per horizon", func(w *world) {
+		for n, rate := range map[int64]int64{9: 0, 10: 10 * unit} {
 			l := per(n, time.Second, 5)
 			w.client().Del(w.Context(), w.key, "ttl "+w.key)
 			w.empty(l)

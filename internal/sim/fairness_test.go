@@ -3,6 +3,7 @@ package sim_test
 import (
 	"fmt"
 	"math"
+	"os"
 	"testing"
 	"time"
 )
@@ -91,9 +92,15 @@ func TestAfterACrashTheNextOneGetsItsPart(t *testing.T) {
 	}
 }
 
-// reached is which part of its part a newcomer has within three horizons. Nine tenths
-// are wanted: its demand is known by then, but not all the others have made room.
-const reached = 0.75
+// reached is which part of its part a newcomer has within three horizons: nine
+// tenths. Of twenty that share a limit each has fifty requests in that second, and
+// over many seeds the unluckiest of them misses a few more by chance.
+func reached() float64 {
+	if os.Getenv("LIMITER_FULL") != "" {
+		return 0.85
+	}
+	return 0.9
+}
 
 // checkPart checks that an instance gets most of its part in the second
 // after an instant: of the rate, or of what all get if that is less, in proportion to
@@ -108,7 +115,7 @@ func checkPart(t *testing.T, h *history, instance int, from time.Duration) {
 	mine := within(h.got[instance], from, from+time.Second)
 	part := min(got, perSecond(thousand().Limit)) * within(h.asked[instance], from, from+time.Second) / asked
 	t.Logf("%.3f of its part", mine/part)
-	if mine < reached*part {
-		t.Errorf("the instance gets %v in the second from %v on: want %v of %.1f", mine, from, reached, part)
+	if mine < reached()*part {
+		t.Errorf("the instance gets %v in the second from %v on: want %v of %.1f", mine, from, reached(), part)
 	}
 }
