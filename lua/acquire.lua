@@ -23,14 +23,22 @@
 -- ARGV[14] demand of the holder, micro-tokens per second
 -- ARGV[15] want: lump wished for on top of kept, micro-tokens
 -- ARGV[16] the least lump worth granting, micro-tokens
--- ARGV[17..] requests in order of arrival, three arguments each:
+-- ARGV[17] charge: what to take from the bucket, micro-tokens, down to a debt of
+--          one burst; negative: to give back, as far as there is room
+-- ARGV[18] seen: the most that the bucket can hold by what the holder was last
+--          told, micro-tokens (-1: it may be full, or nothing is known)
+-- ARGV[19] instances that reach this server, and
+-- ARGV[20] those that lately did (at least as many)
+-- ARGV[21..] requests in order of arrival, three arguments each:
 --            tokens (micro-tokens), count, 1 if they queue rather than leave
 --
 -- Returns a flat array of integers as strings: the seven of level() (see
 -- bucket.lua), then the sequence number, the tokens that the holder holds now,
 -- its rate (micro-tokens per second) and the burst up to which it earns, the time
--- in us that it has (0: no lease), then for each triple of requests how many were
--- granted.
+-- in us that it has (0: no lease), the part of the limit, in millionths, that it
+-- goes on with if the server is lost meanwhile, 1 if the bucket was missing
+-- although it cannot have been full, then for each triple of requests how many
+-- were granted.
 -- Status 1: the state is of a newer format; 2: a later message of this holder
 -- has been answered. Both change nothing. 3: all is done under another limit, whose
 -- four numbers, as in ARGV[4..7], come last.
@@ -40,7 +48,7 @@
 -- at most 16 leases swept.
 
 local now = clock()
-if #ARGV < 16 or math.fmod(#ARGV - 16, 3) ~= 0 then return redis.error_reply('ERR wrong number of arguments') end
+if #ARGV < 20 or math.fmod(#ARGV - 20, 3) ~= 0 then return redis.error_reply('ERR wrong number of arguments') end
 for i = 3, #ARGV do
   if not tonumber(ARGV[i]) then return redis.error_reply('ERR an argument is not a number') end
 end
@@ -48,25 +56,30 @@ local id, seq = ARGV[2], tonumber(ARGV[3])
 local ttl = math.min(tonumber(ARGV[8]), LONGEST)
 local kept, returned, spent = tonumber(ARGV[9]), tonumber(ARGV[12]), tonumber(ARGV[13])
 local want, least = tonumber(ARGV[15]), tonumber(ARGV[16])
+local charge, seen = tonumber(ARGV[17]), tonumber(ARGV[18])
+local live, peak = tonumber(ARGV[19]), tonumber(ARGV[20])
 
 local function parse_lease(text)
-  local s, lump, rate, burst, till, length, demand =
-    string.match(text, '^(%d+) (%d+) (%d+) (%d+) (%d+) (%d+) (%d+)$')
+  local s, lump, rate, burst, till, length, demand, part =
+    string.match(text, '^(%d+) (%d+) (%d+) (%d+) (%d+) (%d+) (%d+) (%d+)$')
   if not s then return nil end
   return {
     seq = tonumber(s), lump = tonumber(lump), rate = tonumber(rate), burst = tonumber(burst),
-    till = tonumber(till), ttl = tonumber(length), demand = tonumber(demand),
+    till = tonumber(till), ttl = tonumber(length), demand = tonumber(demand), part = tonumber(part),
   }
 end
 
 local function lease_text(l)
-  return string.format('%.0f %.0f %.0f %.0f %.0f %.0f %.0f', l.seq, l.lump, l.rate, l.burst, l.till, l.ttl, l.demand)
+  return string.format('%.0f %.0f %.0f %.0f %.0f %.0f %.0f %.0f',
+    l.seq, l.lump, l.rate, l.burst, l.till, l.ttl, l.demand, l.part)
 end
 
 local function drop(b, l)
   b.out = math.max(0, b.out - math.max(l.lump, l.burst))
   b.rates = math.max(0, b.rates - l.rate)
   b.demand = math.max(0, b.demand - l.demand)
+  b.holders = math.max(0, b.holders - 1)
+  b.parts = math.max(0, b.parts - l.part)
 end
 
 -- sweep forgets leases that ended without a word, at most 16 a call; until then
@@ -106,9 +119,14 @@ local function sweep(b, own)
   end
 end
 
-local b = load(limit_of(4), now, id, ttl)
+local b = load(limit_of(4), now, id, ttl, live, peak)
 if b.format > FORMAT then return level(b, now, NEWER) end
 local limit = b.limit
+
+-- A bucket that was emptied lately and is gone was lost: evicted, flushed, or
+-- left behind by a failover. It goes on where the holder last saw it.
+local lost = not b.text and seen >= 0 and seen < b.tokens
+if lost then b.tokens = seen end
 
 refill(b, now)
 
@@ -138,13 +156,18 @@ returned = math.min(returned, most - kept)
 b.out = b.out + kept
 -- Nor for all that comes back.
 b.tokens = math.max(b.tokens, math.min(b.tokens + returned, limit.burst - b.out))
+if charge > 0 then
+  b.tokens = math.max(b.tokens - charge, -limit.burst)
+elseif charge < 0 then
+  b.tokens = math.max(b.tokens, math.min(b.tokens - charge, limit.burst - b.out))
+end
 sweep(b, 'h' .. id)
 
 -- Requests, exactly as one bucket would decide them in this order. Behind one
 -- that queues and does not fit nobody passes.
 local granted, refused, blocked = {}, false, false
 local largest, longing = 0, 0 -- of those refused, and of those among them that queue
-for i = 17, #ARGV, 3 do
+for i = 21, #ARGV, 3 do
   local n, count = tonumber(ARGV[i]), tonumber(ARGV[i + 1])
   local can = 0
   if not blocked then can = math.max(0, math.min(count, floordiv(b.tokens, n))) end
@@ -172,7 +195,7 @@ end
 
 local demand, rate, burst = tonumber(ARGV[14]), 0, 0
 local total = b.demand + demand -- of all holders
-local top = floordiv(limit.num * 1000000, limit.den)
+local top = part_of(b, floordiv(limit.num * 1000000, limit.den))
 local saving = b.saving_till > now
 local joins = false -- its demand counts from now on, so that the others make room
 
@@ -230,13 +253,22 @@ end
 -- nobody else holds any.
 if not done and not refused and b.demand == 0 then lend(b.tokens / 2, least) end
 
-local leased = kept > 0 or joins
+local leased, outage_part = kept > 0 or joins, 0
 if leased then
+  -- What it goes on with in an outage follows its demand. Half of their equal parts
+  -- is left to the instances that hold nothing here.
+  local idle = math.max(0, peak - b.holders - 1)
+  local all = 1000000 - ceildiv(idle * 1000000, 2 * peak)
+  local fair = math.max(math.floor(all * (demand / math.max(total, 1))), floordiv(500000, peak))
+  outage_part = math.max(0, math.min(fair, all - b.parts))
   -- If the answer is lost, the holder goes by the end it was last told.
   -- What is held while somebody waits for a full root is not prolonged.
   local till = math.max(now + ttl, former)
   if saving and kept > 0 and rate == 0 then till = former end
-  local l = { seq = seq, lump = kept, rate = rate, burst = burst, till = till, ttl = till - now, demand = demand }
+  local l = {
+    seq = seq, lump = kept, rate = rate, burst = burst, till = till, ttl = till - now,
+    demand = demand, part = outage_part,
+  }
   -- While the message travelled the holder earned nothing; it makes up for that
   -- when it has the answer, which must not be taken for a fast clock.
   if rate > 0 and had > 0 and former > 0 then
@@ -244,6 +276,8 @@ if leased then
   end
   ttl = math.min(ttl, till - now)
   b.demand = b.demand + l.demand
+  b.holders = b.holders + 1
+  b.parts = b.parts + outage_part
   b.last_end = math.max(b.last_end, till)
   if b.sweep_at == 0 or b.sweep_at > till then b.sweep_at = till end
   b.set[#b.set + 1] = 'h' .. id
@@ -259,5 +293,7 @@ reply[9] = int(kept)
 reply[10] = int(rate)
 reply[11] = int(burst)
 reply[12] = int(leased and ttl or 0)
-for i = 1, #granted do reply[12 + i] = granted[i] end
+reply[13] = int(outage_part)
+reply[14] = lost and '1' or '0'
+for i = 1, #granted do reply[14 + i] = granted[i] end
 return complete(reply, b)

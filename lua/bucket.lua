@@ -12,11 +12,13 @@
 --   s       when t was computed
 --   o p d   sums over the recorded leases: the larger of held and burst, rate,
 --           demand
+--   k q     how many are recorded, and the sum of their parts
 --   w       until when a large request waits for the root to fill up
 --   g       until when the stored limit stands although another one was asked for
 --   x       when every lease has ended: no lease counts beyond
 --   e c     when the next sweep is due, and the cursor of a sweep under way
---   h<id>   a lease: "seq held rate burst end ttl demand"
+--   h<id>   a lease: "seq held rate burst end ttl demand part", where part is how
+--           much of the limit its holder goes on with in an outage, in millionths
 --
 -- Invariant: t + o <= burst, and the root and the leases together gain no more
 -- than the rate. Refill stops at burst - o and goes at rate - p; a grant moves
@@ -82,12 +84,27 @@ local function govern(text, asked, stands, grace, now)
   return asked, 0
 end
 
+-- While some instances cannot reach this server they go on with their parts of
+-- the limit. The root then gains, and holds, what the others' parts come to:
+-- part_of an amount, and the time that some time is worth.
+local function part_of(b, amount)
+  if b.live >= b.peak then return amount end
+  return math.floor(amount * (b.live / b.peak))
+end
+
+local function worth(b, elapsed)
+  if b.live >= b.peak then return elapsed end
+  return floordiv(math.min(elapsed, floordiv(9007199254740991, b.live)) * b.live, b.peak)
+end
+
 -- load reads the root and the lease of holder id. A missing key is a full bucket.
 -- Of a newer format nothing but the format is read. b.limit is the limit that
 -- applies. When it changes, the fraction of a micro-token is dropped, since its
 -- unit was another one, and the debt is cut to the new burst.
-local function load(asked, now, id, grace)
-  local v = redis.call('HMGET', KEYS[1], 'l', 't', 'f', 's', 'o', 'p', 'd', 'x', 'e', 'c', 'w', 'h' .. id, 'g')
+-- live of peak instances can reach this server, of those that lately could: the
+-- others go on with their parts of the limit, and that much less comes in here.
+local function load(asked, now, id, grace, live, peak)
+  local v = redis.call('HMGET', KEYS[1], 'l', 't', 'f', 's', 'o', 'p', 'd', 'x', 'e', 'c', 'w', 'h' .. id, 'g', 'k', 'q')
   local format = v[1] and tonumber(string.match(v[1], '^%d+')) or FORMAT
   if format > FORMAT then
     return { limit = asked, asked = asked, format = format, tokens = 0, out = 0, last_end = 0, rates = 0, demand = 0 }
@@ -99,17 +116,20 @@ local function load(asked, now, id, grace)
   local b = {
     limit = limit, asked = asked, stands = stands, stands_text = v[13],
     text = v[1], format = format, frac_text = v[3],
-    tokens = math.max(v[2] and tonumber(v[2]) or limit.burst, -limit.burst),
+    tokens = v[2] and math.max(tonumber(v[2]), -limit.burst) or limit.burst,
     frac = v[1] == limit_text(limit) and tonumber(v[3] or 0) or 0,
     at = v[2] and tonumber(v[4]) or now,
     out = tonumber(v[5] or 0), rates = tonumber(v[6] or 0), demand = tonumber(v[7] or 0),
     last_end = math.min(tonumber(v[8] or 0), now + LONGEST),
     sweep_at = tonumber(v[9] or 0), cursor = v[10] or '0',
+    holders = tonumber(v[14] or 0), parts = tonumber(v[15] or 0),
     saving_till = math.min(tonumber(v[11] or 0), now + LONGEST), lease_text = v[12],
+    live = live or 1, peak = peak or 1,
     leased = v[8] and true or false, -- the lease fields exist
     rebuild = false,                 -- nothing of the stored hash is worth keeping
     set = {}, gone = {},             -- fields that save writes and deletes besides the root's
   }
+  if not v[2] then b.tokens = part_of(b, limit.burst) end
   return b
 end
 
@@ -124,11 +144,16 @@ end
 -- nothing, and the bucket goes on from there.
 local function credit(b, t)
   local limit = b.limit
-  local elapsed = math.max(0, t - b.at)
-  local cap = math.max(0, limit.burst - b.out)
+  local passed = math.max(0, t - b.at)
+  local cap = math.max(0, part_of(b, limit.burst) - b.out)
   local room = cap - b.tokens
   b.at = t
-  if room <= 0 or b.rates == 0 and elapsed >= ceildiv(room * limit.den - b.frac, limit.num) then
+  if room <= 0 then -- what it has beyond a part of the burst, it keeps
+    b.tokens = math.min(b.tokens, math.max(0, limit.burst - b.out))
+    b.frac = 0
+    return
+  end
+  if b.rates == 0 and worth(b, passed) >= ceildiv(room * limit.den - b.frac, limit.num) then
     b.tokens = cap
     b.frac = 0
     return
@@ -136,12 +161,12 @@ local function credit(b, t)
   -- Without rates the elapsed time is less than the time to full, which keeps
   -- the product exact. With rates it is shorter than a lease, and is taken in
   -- steps of a second, for which see FASTEST.
-  while elapsed > 0 do
-    local step = b.rates > 0 and math.min(elapsed, 1000000) or elapsed
-    local x = step * limit.num + b.frac
+  while passed > 0 do
+    local step = b.rates > 0 and math.min(passed, 1000000) or passed
+    local x = worth(b, step) * limit.num + b.frac
     b.frac = math.fmod(x, limit.den)
     b.tokens = math.min(cap, b.tokens + math.max(0, (x - b.frac) / limit.den - lent(b.rates, step)))
-    elapsed = elapsed - step
+    passed = passed - step
   end
 end
 
@@ -153,6 +178,7 @@ local function refill(b, now)
   if b.leased and b.last_end <= now then
     credit(b, math.max(b.at, b.last_end))
     b.out, b.rates, b.demand, b.last_end, b.sweep_at, b.cursor = 0, 0, 0, 0, 0, '0'
+    b.holders, b.parts = 0, 0
     b.leased, b.lease_text, b.rebuild = false, false, true
   end
   credit(b, now)
@@ -162,6 +188,7 @@ end
 local function time_to_full(b, now)
   local limit = b.limit
   local full = ceildiv((limit.burst - b.tokens) * limit.den, limit.num)
+  if b.live < b.peak then full = math.ceil(full * (b.peak / b.live)) end
   if b.last_end > now then
     -- Under a limit that was lowered more may be out than the bucket holds.
     local out = math.min(b.out, limit.burst)
@@ -180,6 +207,7 @@ local function save(b, now)
   -- is forgotten.
   if b.out == 0 and b.rates == 0 then
     b.demand, b.last_end, b.sweep_at, b.cursor = 0, 0, 0, '0'
+    b.holders, b.parts = 0, 0
     b.rebuild = b.rebuild or b.leased
     b.leased, b.set = false, {}
   end
@@ -203,6 +231,8 @@ local function save(b, now)
     put('o', int(b.out))
     put('p', int(b.rates))
     put('d', int(b.demand))
+    put('k', int(b.holders))
+    put('q', int(b.parts))
     put('x', int(b.last_end))
     put('e', int(b.sweep_at))
     put('c', b.cursor)

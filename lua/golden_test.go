@@ -1,6 +1,7 @@
 package lua_test
 
 import (
+	"flag"
 	"fmt"
 	"maps"
 	"os"
@@ -16,7 +17,16 @@ import (
 // format, can be held against them.
 const golden = "testdata/golden.txt"
 
+var update = flag.Bool("update", false, "rewrite "+golden+" with what miniredis answers")
+
 func TestGoldenAnswers(t *testing.T) {
+	if *update {
+		synctest.Test(t, func(t *testing.T) {
+			if err := os.WriteFile(golden, []byte(course(newWorld(t, newMini(t), "golden"))), 0o644); err != nil {
+				t.Fatal(err)
+			}
+		})
+	}
 	want, err := os.ReadFile(golden)
 	if err != nil {
 		t.Fatal(err)

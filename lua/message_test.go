@@ -52,6 +52,10 @@ type message struct {
 	ttl                   time.Duration
 	kept, returned, spent int64
 	demand, want, least   int64
+	charge                int64
+	seen                  int64 // if known
+	known                 bool
+	live, peak            int64 // 0: 1
 	needs                 []need
 }
 
@@ -69,6 +73,10 @@ func (m message) args() []any {
 	args := []any{
 		1, m.id, m.seq, m.limit.num, m.limit.den, m.limit.burst, m.limit.version,
 		m.ttl.Microseconds(), m.kept, 0, 0, m.returned, m.spent, m.demand, m.want, m.least,
+		m.charge, -1, max(1, m.live), max(1, m.live, m.peak),
+	}
+	if m.known {
+		args[17] = m.seen
 	}
 	for _, n := range m.needs {
 		queue := 0
@@ -94,6 +102,8 @@ type answer struct {
 
 	status, tokens, out, lastEnd, rates, demand int64
 	seq, lump, rate, burst, ttl                 int64
+	part                                        int64
+	lost                                        bool
 	granted                                     []int64
 }
 
@@ -143,10 +153,13 @@ func read(t tb, reply any, needs int) answer {
 		if len(v) != 7 {
 			t.Fatalf("reply of %d values, want 7: %v", len(v), v)
 		}
-	case len(v) != 12+needs:
-		t.Fatalf("reply of %d values, want %d: %v", len(v), 12+needs, v)
+	case len(v) != 14+needs:
+		t.Fatalf("reply of %d values, want %d: %v", len(v), 14+needs, v)
+	case v[12] < 0 || v[12] > 1_000_000 || v[13] < 0 || v[13] > 1:
+		t.Fatalf("a part of %d, and lost is %d: %v", v[12], v[13], v)
 	default:
-		a.seq, a.lump, a.rate, a.burst, a.ttl, a.granted = v[7], v[8], v[9], v[10], v[11], v[12:]
+		a.seq, a.lump, a.rate, a.burst, a.ttl = v[7], v[8], v[9], v[10], v[11]
+		a.part, a.lost, a.granted = v[12], v[13] == 1, v[14:]
 	}
 	return a
 }

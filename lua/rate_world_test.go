@@ -79,7 +79,7 @@ func (w *world) meter(m metered) answer {
 	return a
 }
 
-var meteredText = regexp.MustCompile(`^(0|[1-9]\d*)( (0|[1-9]\d*)){3} [1-9]\d* [1-9]\d* (0|[1-9]\d*)$`)
+var meteredText = regexp.MustCompile(`^(0|[1-9]\d*)( (0|[1-9]\d*)){3} [1-9]\d* [1-9]\d* (0|[1-9]\d*) (0|[1-9]\d*)$`)
 
 // checkRates holds the stored hash against the header of bucket.lua: plain
 // integers, and sums that are those of the records.
@@ -97,29 +97,33 @@ func (w *world) checkRates(l limit, a answer) {
 		}
 		return n
 	}
-	for _, field := range []string{"t", "f", "s", "o", "p", "d", "x", "e", "w", "g"} {
+	for _, field := range []string{"t", "f", "s", "o", "p", "d", "k", "q", "x", "e", "w", "g"} {
 		number(field)
 	}
 	if number("t") != a.tokens || number("s") != w.now || number("o") != a.out || number("p") != a.rates || number("d") != a.demand {
 		w.Fatalf("the state is %v at %d, the answer said %+v", state, w.now, a)
 	}
-	var out, rates, demand, records int64
+	var out, rates, demand, parts, records int64
 	for field, text := range state {
 		if !strings.HasPrefix(field, "h") {
 			continue
 		}
-		var v [7]int64
-		if _, err := fmt.Sscan(text, &v[0], &v[1], &v[2], &v[3], &v[4], &v[5], &v[6]); err != nil || !meteredText.MatchString(text) {
+		var v [8]int64
+		if _, err := fmt.Sscan(text, &v[0], &v[1], &v[2], &v[3], &v[4], &v[5], &v[6], &v[7]); err != nil || !meteredText.MatchString(text) {
 			w.Fatalf("lease %s is %q: %v", field, text, err)
 		}
 		records++
 		out, rates, demand = out+max(v[1], v[3]), rates+v[2], demand+v[6]
+		parts += v[7]
 		if v[4] > number("x") && !w.stepped {
 			w.Fatalf("lease %s ends at %d, after field x: %d", field, v[4], number("x"))
 		}
 	}
 	if out != a.out || rates != a.rates || demand != a.demand {
 		w.Fatalf("the leases sum up to %d, %d, %d, the answer said %+v: %v", out, rates, demand, a, state)
+	}
+	if number("k") != records || number("q") != parts || parts > 1_000_000 {
+		w.Fatalf("%d leases with parts of %d in all, want what is stored, at most the whole: %v", records, parts, state)
 	}
 	if _, warm := state["x"]; warm != (records > 0) {
 		w.Fatalf("%d leases recorded, and field x is there: %v", records, warm)

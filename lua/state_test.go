@@ -10,7 +10,7 @@ import (
 
 var (
 	limitText = regexp.MustCompile(`^1 [1-9]\d* [1-9]\d* [1-9]\d* \d+$`)
-	leaseText = regexp.MustCompile(`^\d+ [1-9]\d* 0 0 [1-9]\d* [1-9]\d* \d+$`)
+	leaseText = regexp.MustCompile(`^\d+ [1-9]\d* 0 0 [1-9]\d* [1-9]\d* \d+ \d+$`)
 )
 
 // checkState holds the stored hash against the header of bucket.lua and against
@@ -57,7 +57,7 @@ func (w *world) checkState(l limit, a answer) {
 		w.Fatalf("the last lease ends in %d us, field x is %s at %d", a.lastEnd, state["x"], w.now)
 	}
 
-	var out, rates, demand int64
+	var out, rates, demand, parts, records int64
 	for field, text := range state {
 		if !strings.HasPrefix(field, "h") {
 			continue
@@ -65,11 +65,12 @@ func (w *world) checkState(l limit, a answer) {
 		if !leaseText.MatchString(text) {
 			w.Fatalf("lease %s is %q", field, text)
 		}
-		var v [7]int64
-		if _, err := fmt.Sscan(text, &v[0], &v[1], &v[2], &v[3], &v[4], &v[5], &v[6]); err != nil {
+		var v [8]int64
+		if _, err := fmt.Sscan(text, &v[0], &v[1], &v[2], &v[3], &v[4], &v[5], &v[6], &v[7]); err != nil {
 			w.Fatalf("lease %s is %q: %v", field, text, err)
 		}
 		out, rates, demand = out+max(v[1], v[3]), rates+v[2], demand+v[6]
+		parts, records = parts+v[7], records+1
 		// Only a lease that was granted before the clock stepped back ends later.
 		if v[4] > number("x") && !w.stepped {
 			w.Fatalf("lease %s ends at %d, after field x: %d", field, v[4], number("x"))
@@ -78,8 +79,11 @@ func (w *world) checkState(l limit, a answer) {
 	if out != a.out || rates != a.rates || demand != a.demand {
 		w.Fatalf("the leases sum up to %d, %d, %d, the answer said %+v", out, rates, demand, a)
 	}
+	if number("k") != records || number("q") != parts || parts > 1_000_000 {
+		w.Fatalf("%d leases with parts of %d in all, want what is stored, at most the whole: %v", records, parts, state)
+	}
 	if out == 0 {
-		for _, field := range []string{"o", "p", "d", "x", "e", "c"} {
+		for _, field := range []string{"o", "p", "d", "k", "q", "x", "e", "c"} {
 			if _, present := state[field]; present {
 				w.Fatalf("the key is cold and has a field %s: %v", field, state)
 			}

@@ -12,6 +12,9 @@ import (
 // that 7 per 3 s is exactly that.
 const Unit = 1_000_000
 
+// Whole is the whole of a limit in the unit of its parts.
+const Whole = 1_000_000
+
 // MaxNeeds is how many runs of equal requests one message carries.
 const MaxNeeds = 32
 
@@ -45,7 +48,17 @@ type Message struct {
 	Least    int64 // the smallest lump worth having
 	Rate     int64 // the largest rate it may have, micro-tokens per second; 0: none
 	Burst    int64 // the largest burst that goes with it
-	Needs    []Need
+	// Charge is taken from the bucket, down to a debt of one burst; a negative one is
+	// given back as far as there is room.
+	Charge int64
+	// Seen is the most that the bucket can hold by what was last heard of it, if
+	// Known and less than the burst: a bucket that is missing was lost, and goes on
+	// from there.
+	Seen  int64
+	Known bool
+	// Live instances reach the server, of Peak that lately did. 0 stands for 1.
+	Live, Peak int64
+	Needs      []Need
 }
 
 // A Level is what the root bucket holds. Tokens may be negative: a debt.
@@ -66,17 +79,24 @@ type Answer struct {
 	Rate    int64         // at which the holder earns more, micro-tokens per second
 	Burst   int64         // up to which it does
 	TTL     time.Duration // what is left of the lease; 0 if there is none
+	Part    int64         // of the limit, in millionths, for an outage that begins before the lease ends
+	Lost    bool          // the bucket was missing although it cannot have been full
 	Granted []int64       // how many of each Need
 }
 
 // Args encodes a message of a holder; the header of acquire.lua is the contract.
 func (m *Message) Args(holder string) []any {
-	args := make([]any, 0, 3+17+3*len(m.Needs))
+	seen := int64(-1)
+	if m.Known {
+		seen = max(0, m.Seen)
+	}
+	args := make([]any, 0, 3+21+3*len(m.Needs))
 	args = append(args,
 		num(lua.Format), holder, strconv.FormatUint(m.Seq, 10),
 		num(m.Limit.Num), num(m.Limit.Den), num(m.Limit.Burst), num(m.Limit.Version),
 		num(m.TTL.Microseconds()), num(m.Kept), num(m.Rate), num(m.Burst),
-		num(m.Returned), num(m.Spent), num(m.Demand), num(m.Want), num(m.Least))
+		num(m.Returned), num(m.Spent), num(m.Demand), num(m.Want), num(m.Least),
+		num(m.Charge), num(seen), num(max(1, m.Live)), num(max(1, m.Live, m.Peak)))
 	for _, n := range m.Needs {
 		queue := "0"
 		if n.Queue {

@@ -17,7 +17,7 @@ const (
 
 const (
 	levelFields  = 7
-	answerFields = 12
+	answerFields = 14
 	limitFields  = 4       // at the end, of statusOther
 	maxExact     = 1 << 53 // beyond it Lua's numbers are not integers any more
 )
@@ -33,11 +33,13 @@ func (m *Message) Decode(reply any) (Answer, error) {
 	}
 	a := Answer{
 		Level: level(v, limit), Seq: uint64(v[7]), Lump: v[8], Rate: v[9], Burst: v[10],
-		TTL: time.Duration(v[11]) * time.Microsecond, Granted: v[answerFields:],
+		TTL: time.Duration(v[11]) * time.Microsecond, Part: v[12], Lost: v[13] != 0, Granted: v[answerFields:],
 	}
 	switch {
 	case a.Seq != m.Seq:
 		return Answer{}, protocol("the answer to message %d instead of %d", a.Seq, m.Seq)
+	case a.Part < 0 || a.Part > Whole:
+		return Answer{}, protocol("a part of %d millionths", a.Part)
 	case a.Lump < 0 || a.Lump > m.Kept+m.Want, a.Rate < 0 || a.Rate > m.Rate, a.Burst < 0 || a.Burst > m.Burst, a.TTL < 0 || a.TTL > m.TTL:
 		return Answer{}, protocol("a lease of %d for %v where %d was held and %d asked for", a.Lump, a.TTL, m.Kept, m.Want)
 	}

@@ -111,6 +111,16 @@ func (w *world) send(r *rand.Rand, key string, h *holder, l limit) {
 			count:  upTo(r, 30), queue: r.IntN(2) == 0,
 		})
 	}
+	if r.IntN(4) == 0 {
+		m.charge = upTo(r, l.burst) * anyOf[int64](r, 1, -1)
+	}
+	if r.IntN(3) == 0 {
+		m.seen = 1 + upTo(r, l.burst)
+	}
+	if r.IntN(2) == 0 {
+		m.live = 1 + upTo(r, 5)
+		m.peak = m.live + upTo(r, 5)
+	}
 	args := m.args()
 	switch r.IntN(90) {
 	case 0: // of a newer format
@@ -125,7 +135,7 @@ func (w *world) send(r *rand.Rand, key string, h *holder, l limit) {
 	before := w.host.Fields(key)
 	reply := w.eval(lua.Acquire, key, args)
 	w.observe(before, w.host.Fields(key), m, reply)
-	if len(reply) < 12 {
+	if len(reply) < 14 {
 		return
 	}
 	h.seq = m.seq
@@ -150,16 +160,21 @@ func (w *world) observe(before, after map[string]string, m message, reply []any)
 	}
 	count("newer", reply[1] == "1")
 	count("stale", reply[1] == "2")
-	if len(reply) < 12 {
+	if len(reply) < 14 {
 		return
 	}
 	count("lumps", integer(reply[8]) > m.kept)
 	count("rates", integer(reply[9]) > 0)
 	count("returned", m.returned > 0)
+	count("charged", m.charge > 0)
+	count("credited", m.charge < 0)
+	count("parts", integer(reply[12]) > 0)
+	count("lost", reply[13] == "1")
+	count("reserved", m.live < m.peak)
 	for i, n := range m.needs {
-		if 12+i < len(reply) {
-			count("granted", integer(reply[12+i]) > 0)
-			count("refused", integer(reply[12+i]) < n.count)
+		if 14+i < len(reply) {
+			count("granted", integer(reply[14+i]) > 0)
+			count("refused", integer(reply[14+i]) < n.count)
 		}
 	}
 	still := false

@@ -33,13 +33,16 @@ type message struct {
 	kept, returned, spent int64
 	most, burst           int64 // the largest rate, and the burst that goes with it
 	demand, want, least   int64
+	charge, seen          int64 // the latter: 0 if nothing is known
+	live, peak            int64
 	needs                 []need
 }
 
 func (m message) args() []any {
 	l := m.limit
 	args := append([]any{"1", m.id}, texts(m.seq, l.num, l.den, l.burst, l.version,
-		m.ttl, m.kept, m.most, m.burst, m.returned, m.spent, m.demand, m.want, m.least)...)
+		m.ttl, m.kept, m.most, m.burst, m.returned, m.spent, m.demand, m.want, m.least,
+		m.charge, m.seen-1, max(1, m.live), max(1, m.live, m.peak))...)
 	for _, n := range m.needs {
 		queue := int64(0)
 		if n.queue {

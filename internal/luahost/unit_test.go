@@ -175,7 +175,7 @@ func TestHostsInManyGoroutines(t *testing.T) {
 		})
 	}
 	group.Wait()
-	want := strings.Fields("1 0 0 0 0 0 0 50 0 0 0 0 0")
+	want := strings.Fields("1 0 0 0 0 0 0 50 0 0 0 0 0 0 0")
 	for _, reply := range replies {
 		got := make([]string, 0, len(want))
 		for _, v := range reply.([]any) {

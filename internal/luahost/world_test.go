@@ -102,6 +102,7 @@ func (w *world) compare(when string) {
 // What the courses must have met, or they show nothing.
 var kinds = []string{
 	"errors", "stale", "newer", "lumps", "rates", "granted", "refused", "returned", "resets", "peeks",
+	"charged", "credited", "parts", "lost", "reserved",
 	"new limits", "keys that are not there", "dropped", "sweeps",
 }
 

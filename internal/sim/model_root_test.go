@@ -31,7 +31,7 @@ func (c *rootCheck) check(p *Post) {
 		}
 		return n
 	}
-	var out, rates, demand int64
+	var out, rates, demand, parts, holders int64
 	for name, text := range r.fields {
 		switch {
 		case name == "l" || !strings.HasPrefix(name, "h"):
@@ -41,7 +41,7 @@ func (c *rootCheck) check(p *Post) {
 			continue
 		}
 		v := strings.Fields(text)
-		if len(v) != 7 {
+		if len(v) != 8 {
 			s.wrong("the lease %q is %q", name, text)
 			continue
 		}
@@ -51,9 +51,14 @@ func (c *rootCheck) check(p *Post) {
 		out += max(number(v[1]), number(v[3]))
 		rates += number(v[2])
 		demand += number(v[6])
+		parts += number(v[7])
+		holders++
 	}
 	if o, p, d := number(r.fields["o"]+zero(r.fields["o"])), number(r.fields["p"]+zero(r.fields["p"])), number(r.fields["d"]+zero(r.fields["d"])); o != out || p != rates || d != demand {
 		s.wrong("the root has sums of %d, %d, %d where the leases have %d, %d, %d", o, p, d, out, rates, demand)
+	}
+	if k, q := number(r.fields["k"]+zero(r.fields["k"])), number(r.fields["q"]+zero(r.fields["q"])); k != holders || q != parts || parts > 1e6 {
+		s.wrong("the root has %d holders with parts of %d where the leases are %d with %d", k, q, holders, parts)
 	}
 	tokens := number(r.fields["t"])
 	if tokens < -r.micro {
