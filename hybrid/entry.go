@@ -31,6 +31,8 @@ type entry struct {
 	handled atomic.Bool // somebody has a handle: the table does not see its use
 	used    int64       // calls that the table did not see, when it last asked
 	mine    *terms      // what this instance asks for; another instance's may be in force
+	user    string      // the key, as its user has it, if there are rules
+	named   bool        // the limit is one for this key, not the limiter's own
 	rules   *rules      // nil: nobody is asked for the limit of this key
 
 	queue  []*waiter // who waits for a decision, in order of arrival
@@ -80,8 +82,11 @@ func newRootView(level remote.Level, sent, now int64) rootView {
 }
 
 func (l *Limiter) newEntry(key string, tracked bool) *entry {
-	t := l.terms.Load()
-	e := &entry{key: remote.Key(l.cfg.name, key), tracked: tracked, mine: t}
+	t, named := l.termsFor(key)
+	e := &entry{key: remote.Key(l.cfg.name, key), tracked: tracked, mine: t, named: named}
+	if l.cfg.rules != nil {
+		e.user = key
+	}
 	e.terms.Store(t)
 	e.hint.Store(t.burst)
 	if l.cfg.limitOf != nil {

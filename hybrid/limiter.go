@@ -23,8 +23,9 @@ import (
 // It may be used by many goroutines at once; end it with [Limiter.Close].
 type Limiter struct {
 	cfg     config
-	terms   atomic.Pointer[terms] // of all keys without a limit of their own
-	limitMu sync.Mutex            // held by the one who changes terms
+	terms   atomic.Pointer[terms]    // of all keys without a limit of their own
+	rules   atomic.Pointer[ruleBook] // nil: there can be none
+	limitMu sync.Mutex               // held by the one who changes terms or rules
 
 	redis   root
 	breaker gate
@@ -58,7 +59,7 @@ type Limiter struct {
 // the caller's: the limiter never closes it, and its options decide nothing
 // about how long a decision may take. See [RedisOptions] for good ones.
 //
-// The error is a [*ConfigError].
+// The error is a [*ConfigError], or that of [RuleSet.Validate] for [WithRules].
 func New(rdb redis.UniversalClient, limit Limit, options ...Option) (*Limiter, error) {
 	c := newConfig(options)
 	if isNil(rdb) && c.world == nil {
@@ -70,6 +71,12 @@ func New(rdb redis.UniversalClient, limit Limit, options ...Option) (*Limiter, e
 	t, err := newTerms(&c, limit, c.version)
 	if err != nil {
 		return nil, err
+	}
+	var book *ruleBook
+	if c.rules != nil {
+		if book, err = newRuleBook(&c, *c.rules, c.version); err != nil {
+			return nil, err
+		}
 	}
 	if c.name == "" {
 		c.name = limit.String()
@@ -84,6 +91,7 @@ func New(rdb redis.UniversalClient, limit Limit, options ...Option) (*Limiter, e
 		ended:   make(chan struct{}),
 	}
 	l.terms.Store(t)
+	l.rules.Store(book)
 	if c.world != nil {
 		l.redis, l.breaker = elsewhere{c.world}, weather{c.world}
 		return l, nil

@@ -54,6 +54,7 @@ type config struct {
 	log       *slog.Logger
 	version   int64
 	limitOf   func(key string) Limit
+	rules     *RuleSet     // nil: there are none, and never will be
 	world     inside.World // nil: the real one
 
 	instancesSet, headroomSet bool
@@ -219,6 +220,8 @@ func (c *config) validate() error {
 		return bad("WithLimitVersion", "must be from 0 to 2^53 - 1, not %d", c.version)
 	case !(c.near > 0 && c.near <= 1):
 		return bad("WithNearLimit", "must be above 0 and at most 1, not %v", c.near)
+	case c.rules != nil && c.limitOf != nil:
+		return bad("WithRules", "contradicts WithLimitByKey: one of them names the limit of a key")
 	case c.maxKeys < 1:
 		return bad("WithMaxKeys", "must be at least 1, not %d", c.maxKeys)
 	}

@@ -8,7 +8,7 @@ import (
 )
 
 // SetLimit gives this instance another limit for all keys from now on, but for
-// those that [WithLimitByKey] names one for. Tokens are kept, as far as they fit
+// those that [WithLimitByKey] or [WithRules] names one for. Tokens are kept, as far as they fit
 // the new burst; permits on lease are renewed under the new limit with the next
 // request of their key, those of other instances at the latest when their leases
 // end. Whoever waits for more than the new burst gets [ErrExceedsBurst].
@@ -48,7 +48,7 @@ func (l *Limiter) setLimit(limit Limit, version func(int64) int64) error {
 	l.keys.All(func(e *entry) {
 		e.mu.Lock()
 		defer e.mu.Unlock()
-		if (e.rules == nil || !e.rules.named) && !e.mine.same(t) {
+		if !e.named && !e.mine.same(t) {
 			l.retune(e, t, l.now())
 		}
 	})
@@ -126,7 +126,6 @@ type rules struct {
 	key   string
 	asked atomic.Int64  // instant of the last answer, or one of those below
 	ready chan struct{} // closed when the first answer is there
-	named bool          // the function gave a valid limit; guarded by the entry's mu
 }
 
 const (
@@ -168,7 +167,7 @@ func (l *Limiter) consult(e *entry) {
 	if t == nil || e.dead || l.closed.Load() {
 		return
 	}
-	r.named = true
+	e.named = true
 	if !e.mine.same(t) {
 		l.retune(e, t, l.now())
 	}

@@ -90,7 +90,8 @@ func (l *Limiter) mayFit(r Request) bool {
 		t := e.force()
 		return int64(r.N) <= t.largest || t.fixed()
 	}
-	return l.terms.Load().fixed()
+	t, _ := l.termsFor(r.Key)
+	return int64(r.N) <= t.largest || t.fixed()
 }
 
 // ask decides a request, or waits for Redis to.
