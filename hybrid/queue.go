@@ -179,11 +179,12 @@ func (l *Limiter) turn(e *entry, n, now int64) time.Duration {
 // wakeAfter is when a patient one asks again: when the tokens are due, or, if
 // leases leave no room for them, when their holders may have returned some.
 func (l *Limiter) wakeAfter(e *entry, n, now int64) time.Duration {
-	if e.rivals > 1 {
-		return max(1, time.Duration(e.root.until-now))
-	}
 	due := e.force().timeFor(n*local.Unit-e.root.tokens) - time.Duration(now-e.root.told)
-	return max(1, min(e.force().retryAfter(&e.root, n, now), max(due, time.Duration(e.root.until-now))))
+	due = max(1, due, time.Duration(e.root.until-now)) // the latter may be for who needs less
+	if e.rivals > 1 {
+		return due
+	}
+	return max(1, min(e.force().retryAfter(&e.root, n, now), due))
 }
 
 // moveQueues has those who wait go by who decides now, Redis or the outage policy.
