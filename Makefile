@@ -24,7 +24,10 @@ TOOLS = $(BIN)/.built-$(shell $(GO) env GOVERSION 2>/dev/null)
 # hundreds of packages, which would double the time: it is checked by test-full and
 # by make check-bench.
 ALL = $(shell sh internal/tools/modules.sh)
-MODULES = $(if $(LIMITER_FULL),$(ALL),$(filter-out ./bench,$(ALL)))
+MODULES = $(if $(LIMITER_FULL),$(LIBRARY),$(filter-out ./bench,$(LIBRARY)))
+# The tests of the playground's page need a browser: make test-browser runs them.
+BROWSER = ./examples/playground/browsertest
+LIBRARY = $(filter-out $(BROWSER),$(ALL))
 
 # A workspace file above this folder must not change the result, and a checkout
 # owned by another user must not stop the build of the examples.
@@ -68,11 +71,25 @@ check: deps tools mod-check lint cross unit standalone
 check-bench: tools ## check the comparison with other limiters
 	@$(MAKE) --no-print-directory MODULES=./bench mod-check vet staticcheck errcheck unit
 
+.PHONY: test-browser
+test-browser: tools ## check the playground's page in Chromium, which is installed if missing
+	@GO=$(GO) sh internal/tools/need.sh redis-server chromium
+	@if $(MAKE) --no-print-directory MODULES=$(BROWSER) RACE= mod-check vet staticcheck errcheck unit-modules; \
+	then echo "make test-browser: PASSED"; \
+	else echo "make test-browser: FAILED (the first error is above)"; exit 1; fi
+
+.PHONY: screenshot
+screenshot: ## write docs/images/playground.png anew
+	@cd $(BROWSER) && PLAYGROUND_SCREENSHOT=$(CURDIR)/docs/images/playground.png $(GO) test -count=1 -run='^TestRedisFreezesAndComesBack$$' .
+
 .PHONY: unit
-unit: ## run the tests of every module
-	$(call each,go test,$(GO) test $$(test $$dir = ./bench || echo $(RACE)) -shuffle=on -count=1 -timeout=$(TIMEOUT) $$($(GO) list ./... | grep -v /internal/sim$$))
+unit: unit-modules ## run the tests of every module
 	@echo "== .: go test of simulations, which have one goroutine and need no race detector"
 	@$(GO) test -shuffle=on -count=1 -timeout=$(TIMEOUT) ./internal/sim
+
+.PHONY: unit-modules
+unit-modules:
+	$(call each,go test,$(GO) test $$(test $$dir = ./bench || echo $(RACE)) -shuffle=on -count=1 -timeout=$(TIMEOUT) $$($(GO) list ./... | grep -v /internal/sim$$))
 
 # Only some Linux machines run a 32-bit program, so it is tried first. There is
 # no race detector for it.

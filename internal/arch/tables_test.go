@@ -36,6 +36,7 @@ var floors = []row{
 	{path: "hybrid", floor: 3, uses: []string{"internal/inside", "local", "remote", "breaker", "lua"}, production: true},
 	{path: "hybrid/httplimit", floor: 4, uses: []string{"hybrid"}, production: true},
 	{path: "examples/simulate", floor: 5, uses: []string{"hybrid", "internal/sim"}},
+	{path: "examples/playground", floor: 5, uses: []string{"below", "internal/redistest"}}, // servers that break on purpose
 	{path: "examples/...", floor: 5, uses: []string{"below"}, optional: true},
 	{path: "contrib/...", floor: 5, uses: []string{"below"}, optional: true},
 	{path: "bench/load", floor: 4, optional: true},

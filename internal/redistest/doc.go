@@ -15,6 +15,8 @@
 // clients, goroutines and processes. The constructors that need redis-server
 // fail the test if it is not installed; they never skip it.
 //
+// A program that shows something gives them an [Owner] in place of a test.
+//
 // # The proxy
 //
 // Between each server, except those of Sentinel, and its clients stands a

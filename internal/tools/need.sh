@@ -1,6 +1,6 @@
 #!/bin/sh
 # Makes sure that programs which no Go module can bring are on this machine.
-# Usage: need.sh [redis-server] [cc] [promtool]
+# Usage: need.sh [redis-server] [cc] [promtool] [chromium]
 #
 # On a machine with apt it installs what is missing, as root or through sudo.
 # On any other it stops and says which command installs it. promtool is taken out
@@ -42,6 +42,16 @@ for program in "$@"; do
 		brew="$brew prometheus" dnf="$dnf golang-github-prometheus"
 		apk="$apk prometheus" pacman="$pacman prometheus"
 		zypper="$zypper golang-github-prometheus-prometheus"
+		;;
+	chromium)
+		for name in chromium chromium-browser google-chrome; do
+			command -v $name >/dev/null 2>&1 && continue 2
+		done
+		# A page without any font has no text to lay out.
+		missing="$missing chromium"
+		apt="$apt chromium fonts-dejavu-core" brew="$brew --cask chromium"
+		dnf="$dnf chromium dejavu-sans-fonts" apk="$apk chromium font-dejavu"
+		pacman="$pacman chromium ttf-dejavu" zypper="$zypper chromium dejavu-fonts"
 		;;
 	*)
 		echo "need.sh: no rule for $program" >&2
