@@ -231,7 +231,10 @@ elseif not done and part > 0 then
     local need = math.max(largest, math.min(3000000, limit.burst))
     local room = limit.burst - math.max(0, b.tokens)
     joins = math.min(b_part, room) >= need
-    rate = math.max(0, math.min(part, top - b.rates))
+    -- A debt is paid first, within a horizon: the root alone can pay it, and where
+    -- clocks run fast it comes back with each report.
+    local owed = math.min(top, math.ceil(math.max(0, -b.tokens) / ttl * 5 * 1000000))
+    rate = math.max(0, math.min(part, top - b.rates - owed))
     burst = math.floor(math.min(b_part, room - b.out + kept) * (rate / part))
     if not joins or burst < need then
       rate, burst = 0, 0

@@ -57,9 +57,35 @@ var charging = []scenario{
 		w.pass(horizon)
 		a := w.meter(renewal(thousand, "a", 2, 1000, 220))
 		w.equal(a.tokens, -20*unit)
-		w.rated(a, 1000*unit, 100*unit, 1000*unit)
+		w.rated(a, 900*unit, 90*unit, 900*unit) // the root gains the rest
 		w.pass(horizon)
-		w.equal(w.meter(renewal(thousand, "a", 3, 1000, 220)).tokens, -40*unit)
+		w.equal(w.meter(renewal(thousand, "a", 3, 1000, 198)).tokens, -18*unit)
+	}},
+	{"a fast clock gains once, however long it goes on", func(w *world) {
+		w.empty(thousand)
+		rate := w.meter(renewal(thousand, "a", 1, 1000, 0)).rate
+		total := int64(0)
+		for seq := int64(2); seq <= 102; seq++ {
+			w.pass(horizon)
+			m := renewal(thousand, "a", seq, 1000, 0)
+			m.spent = rate * 220 / 1000
+			total += m.spent
+			rate = w.meter(m).rate
+			if gained := total - (seq-1)*200*unit; gained < 0 || gained > 20*unit {
+				w.Fatalf("after %d horizons it is %d ahead, want one horizon's %d at most", seq-1, gained, 20*unit)
+			}
+		}
+		w.equal(rate/unit, 909) // 1000 by its own clock
+	}},
+	{"a debt is paid by whoever renews next", func(w *world) {
+		w.empty(thousand)
+		w.equal(w.meter(renewal(thousand, "a", 1, 500, 0)).rate, 750*unit)
+		w.equal(w.meter(renewal(thousand, "b", 1, 500, 0)).rate, 250*unit)
+		w.pass(horizon)
+		a := w.meter(renewal(thousand, "a", 2, 500, 165))
+		w.equal(a.tokens, -15*unit)
+		w.equal(a.rate, 500*unit) // that leaves enough to pay
+		w.equal(w.meter(renewal(thousand, "b", 2, 500, 50)).rate, 425*unit)
 	}},
 	{"what a fast clock keeps is cut and charged", func(w *world) {
 		w.empty(thousand)
