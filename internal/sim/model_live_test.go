@@ -5,6 +5,7 @@ import (
 	"math/rand/v2"
 	"time"
 
+	"github.com/resilient-go/limiter/hybrid"
 	"github.com/resilient-go/limiter/internal/inside"
 )
 
@@ -20,6 +21,14 @@ func (s *schedule) live(rnd *rand.Rand) {
 	for _, m := range s.fleet {
 		if m.open != 0 || m.Waiting() != 0 {
 			s.wrong("instance %d has %d requests without a decision", m.name, m.open)
+		}
+		stats := m.Limiter.Stats()
+		for source := hybrid.SourcePrefilter; source <= hybrid.SourceDegraded; source++ {
+			a, r := m.tally[source.String()], m.tally["R"+source.String()]
+			if stats.Allowed[source] != a || stats.Refused[source] != r {
+				s.wrong("instance %d counts %d admitted and %d refused by %v, of %d and %d", m.name,
+					stats.Allowed[source], stats.Refused[source], source, a, r)
+			}
 		}
 	}
 }
@@ -138,7 +147,11 @@ func (s *schedule) patience(rnd *rand.Rand) {
 		even[k] = 1 / float64(s.instances)
 	}
 	part := math.Min(1, s.share) // of the one who waits
-	n := min(s.largestNow(), s.usual*oneOf(rnd, 1, 10, 40))
+	most := s.largestNow()
+	if s.share < 1 {
+		most = max(1, most/2) // the rights that it holds count against its share
+	}
+	n := min(most, s.usual*oneOf(rnd, 1, 10, 40))
 	lease := max(s.lease, s.longest)
 	begin := s.w.Now() + s.lease
 	chance := float64(s.usual) * (2 + 3*math.Sqrt(load*float64(n)/float64(s.usual))) // of the load

@@ -71,7 +71,7 @@ func (s *schedule) poisson(rnd *rand.Rand, from, to time.Duration, times float64
 		}
 		slot, n, waits := pick.pick(rnd), s.size(rnd), rnd.Float64() < patient
 		s.w.At(time.Duration(at), func() {
-			if m := s.fleet[slot]; m != nil && m.resting {
+			if m := s.fleet[slot]; s.allRest || m != nil && m.resting {
 				return
 			} else if m != nil && m.Waiting() >= 3 {
 				waits = false // a queue that only grows shows nothing
@@ -93,7 +93,7 @@ func (s *schedule) burst(rnd *rand.Rand, at time.Duration, times float64, slots 
 		s.diary.note("a burst of %.0f on each of %d slots", each, slots)
 		for left := each; left > 0; left -= float64(size) {
 			for _, slot := range order {
-				if m := s.fleet[slot]; m != nil && m.resting {
+				if m := s.fleet[slot]; s.allRest || m != nil && m.resting {
 					continue
 				}
 				s.ask(slot, size, false, nil)

@@ -22,6 +22,7 @@ type schedule struct {
 	root  *rootCheck
 	diary *diary // nil unless somebody reads it
 
+	allRest  bool // the load leaves everybody alone
 	limitNow hybrid.Limit
 	version  int64
 	onGrant  func(*Post, remote.Answer) // of the fault that waits for a grant
@@ -39,8 +40,9 @@ type schedule struct {
 type member struct {
 	*Instance
 	name     int
-	open     int // requests without a decision
-	waiting  int // tokens that patient ones of them ask for
+	open     int               // requests without a decision
+	waiting  int               // tokens that patient ones of them ask for
+	tally    map[string]uint64 // decisions by source, those refused with an R
 	degraded []entry
 	shared   []entry
 	resting  bool          // the load leaves it alone
@@ -114,7 +116,7 @@ func (s *schedule) start(slot int, drift float64) {
 		panic(err) // the plan is wrong
 	}
 	i.Drift = drift
-	m := &member{Instance: i, name: len(s.all)}
+	m := &member{Instance: i, name: len(s.all), tally: map[string]uint64{}}
 	s.fleet[slot] = m
 	s.all = append(s.all, m)
 	s.diary.note("instance %d starts in slot %d, drift %.3f", m.name, slot, drift)
@@ -176,6 +178,7 @@ func (s *schedule) decided(m *member, n int64, patient bool, d inside.Decision) 
 		}
 		return
 	case !d.Allowed:
+		m.tally["R"+d.Source]++
 		if d.RetryAfter <= 0 || patient || d.Source == "lease" {
 			s.wrong("instance %d: impossible refusal %+v, patient: %v", m.name, d, patient)
 		}
@@ -197,6 +200,7 @@ func (s *schedule) decided(m *member, n int64, patient bool, d inside.Decision) 
 	default:
 		s.wrong("instance %d: admitted by %q", m.name, d.Source)
 	}
+	m.tally[d.Source]++
 	s.seen[d.Source]++
 }
 

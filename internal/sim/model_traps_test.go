@@ -60,21 +60,32 @@ func (s *schedule) deafen(rnd *rand.Rand) {
 			d := time.Duration(float64(a.TTL) * oneOf(rnd, 0.3, 0.7, 0.85, 0.89, 0.95))
 			s.diary.note("no answer reaches instance %d for %v", m.name, d)
 			m.Deafen(true)
-			m.resting = true
+			end := s.w.Now() + d
+			s.rest(rnd, m, s.w.Now(), end)
+			more := min(s.largest(), int(a.Lump/remote.Unit)+1) // than it has
 			for range 1 + rnd.IntN(3) {
-				s.w.At(s.w.Now()+time.Duration(rnd.Float64()*float64(d)*rnd.Float64()), func() {
-					for range 1 + rnd.IntN(20) { // more than it has
-						s.ask(slot, s.largest(), false, nil)
+				s.w.At(s.w.Now()+time.Duration(rnd.Float64()*rnd.Float64()*float64(d)), func() {
+					for range 1 + rnd.IntN(12) {
+						s.ask(slot, more, false, nil)
 					}
 				})
 			}
-			end := s.w.Now() + d
 			s.quiet = max(s.quiet, end+s.length(rnd))
-			s.w.At(end, func() { m.resting = false })
 			s.burst(rnd, end, 1.5, s.instances)
 			s.w.At(s.quiet, func() { m.Deafen(false) })
 		})
 	})
+}
+
+// rest has the load leave one member alone for a while, or, so that the root fills
+// up, everybody.
+func (s *schedule) rest(rnd *rand.Rand, m *member, from, to time.Duration) {
+	if rnd.IntN(3) > 0 {
+		s.w.At(from, func() { s.allRest = true })
+		s.w.At(to, func() { s.allRest = false })
+	}
+	s.w.At(from, func() { m.resting = true })
+	s.w.At(to, func() { m.resting = false })
 }
 
 // hold keeps a message back until others of its sender have overtaken it, or until
@@ -96,9 +107,10 @@ func (s *schedule) hold(rnd *rand.Rand) {
 			rest := s.w.Now() + d
 			end := rest + time.Duration(float64(m.TTL)*oneOf(rnd, 0.2, 0.5, 0.8))
 			s.quiet = max(s.quiet, end)
-			s.w.At(rest, func() { sender.resting = true })
-			s.w.At(end, func() { sender.resting = false })
-			s.burst(rnd, rest, 1, s.instances) // without it
+			if rnd.IntN(2) == 0 {
+				s.burst(rnd, rest, 1, s.instances)
+			}
+			s.rest(rnd, sender, rest, end)
 			s.burst(rnd, end, 1.5, s.instances)
 			return d
 		}
