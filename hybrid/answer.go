@@ -43,6 +43,8 @@ func (l *Limiter) apply(e *entry, f *flight, a remote.Answer, now int64) {
 	}
 	l.settle(e)
 	e.root = newRootView(a.Level, f.sent, now)
+	e.root.fits = fitsOf(f.msg.Needs, a)
+	e.resetAt.Store(e.root.reset)
 	e.hint.Store(max(0, a.Tokens/local.Unit))
 	e.fallback.heard()
 	l.watchLevel(e, a.Level, now)
@@ -88,6 +90,8 @@ func (l *Limiter) distribute(e *entry, f *flight, a remote.Answer, now int64) {
 		}
 	}
 	remaining := e.hint.Load() + e.lease.Balance(now) + taken/local.Unit
+	leaky := l.cfg.algorithm == LeakyBucket
+	water := e.force().burst*local.Unit - a.Tokens - taken // in a leaky bucket, before any of them
 	var (
 		refused []*waiter
 		least   int64 // the smallest refused request
@@ -99,18 +103,22 @@ func (l *Limiter) distribute(e *entry, f *flight, a remote.Answer, now int64) {
 		next = next[need.Count:]
 		for _, w := range run[:a.Granted[i]] {
 			remaining -= n
-			if w.gone {
+			switch {
+			case w.gone:
 				spare += n
-			} else {
+			case leaky && w.patient:
+				l.admitAt(e, w, e.force().allow(SourceRedis, remaining), now+int64(e.force().turnAt(water)))
+			default:
 				l.decide(e, w, e.force().allow(SourceRedis, remaining))
 			}
+			water += need.Tokens
 		}
 		for _, w := range run[a.Granted[i]:] {
 			if e.share != nil {
 				e.share.Give(n)
 			}
-			if least == 0 || n < least {
-				least = n
+			if reach := l.reach(e, n, w.patient); least == 0 || reach < least {
+				least = reach
 			}
 			if !w.gone {
 				refused = append(refused, w)
@@ -127,11 +135,14 @@ func (l *Limiter) distribute(e *entry, f *flight, a remote.Answer, now int64) {
 	var back []*waiter
 	for _, w := range refused {
 		switch {
-		case len(back) == 0 && w.n <= spare:
+		case leaky && w.patient && w.tooLate(f, e.force().turnAt(water)):
+			l.finish(e, w, verdict{err: ErrWouldExceedDeadline})
+		case len(back) == 0 && w.n <= spare && !leaky:
 			spare -= w.n
 			l.decide(e, w, e.force().allow(SourceRedis, remaining))
 		case w.patient:
 			back = append(back, w)
+			water += w.n * local.Unit
 		default:
 			l.decide(e, w, e.force().refuse(SourceRedis, remaining, l.nextTry(e, back, w.n, now)))
 		}

@@ -19,6 +19,7 @@ import (
 // which answers on a goroutine of its own.
 type entry struct {
 	hint                atomic.Int64             // whole tokens at the root when it was last heard of
+	resetAt             atomic.Int64             // of a timed root: the instant at which all is free
 	terms               atomic.Pointer[terms]    // in force; changed under mu
 	standing            atomic.Pointer[standing] // nil: none; changed under mu
 	lease               local.Lease
@@ -72,18 +73,26 @@ type rootView struct {
 	rates   int64 // micro-tokens per second that the leases earn by themselves
 	demand  int64 // micro-tokens per second that their holders see
 	until   int64 // the root said no: nobody asks again before this instant
+
+	// Of a timed root:
+	fits  []fit // what it said of those it refused
+	reset int64 // instant: all is free if nobody asks
 }
 
 func newRootView(level remote.Level, sent, now int64) rootView {
-	return rootView{
+	r := rootView{
 		known: true, tokens: level.Tokens, out: level.Out, rates: level.Rates, demand: level.Demand,
-		lastEnd: now + int64(level.LastEnd), at: sent, told: now,
+		lastEnd: now + int64(level.LastEnd), at: sent, told: now, reset: now + int64(level.Reset),
 	}
+	if level.Fits > 0 {
+		r.fits = []fit{{1, level.Fits}}
+	}
+	return r
 }
 
 func (l *Limiter) newEntry(key string, tracked bool) *entry {
 	t, named := l.termsFor(key)
-	e := &entry{key: remote.Key(l.cfg.name, key), tracked: tracked, mine: t, named: named}
+	e := &entry{key: l.cfg.redisKey(key), tracked: tracked, mine: t, named: named}
 	if l.cfg.rules != nil {
 		e.user = key
 	}
@@ -213,11 +222,17 @@ func (e *entry) bound(now int64) float64 {
 	if !e.root.known {
 		return float64(e.force().burst * local.Unit)
 	}
+	if t := e.force(); t.timed {
+		return e.root.timedBound(t.burst, now)
+	}
 	return e.grown(time.Duration(now - e.root.at))
 }
 
 // sure is what the root holds at now if nobody else has taken any.
 func (e *entry) sure(now int64) float64 {
+	if t := e.force(); t.timed {
+		return e.root.timedSure(t.burst, now)
+	}
 	return e.grown(time.Duration(now-e.root.told)-moment) - 1
 }
 
@@ -232,7 +247,13 @@ func (e *entry) grown(elapsed time.Duration) float64 {
 }
 
 // rootHas reports whether the root may have n tokens at now.
-func (e *entry) rootHas(n, now int64) bool { return float64(n*local.Unit) <= e.bound(now) }
+func (e *entry) rootHas(n, now int64) bool {
+	if e.force().timed {
+		at, _ := e.root.notBefore(n)
+		return now >= at
+	}
+	return float64(n*local.Unit) <= e.bound(now)
+}
 
 // spare reports whether the root, as it was last told, had left so much over that
 // it is worth a call besides the renewals.

@@ -15,6 +15,7 @@ type flight struct {
 	sent     int64         // instant
 	kept     int64         // tokens
 	horizon  int64         // of the key, in nanoseconds
+	margin   time.Duration // what the answer takes, as far as is known
 	expected float64       // micro-tokens that the root was thought to have, -1 if that was not known
 	stale    bool          // the machine slept meanwhile: what it brings has ended
 	landed   chan struct{} // closed when it has landed, if somebody waits for that
@@ -73,18 +74,23 @@ func (l *Limiter) message(e *entry, now int64) *flight {
 	if e.share != nil {
 		want = min(want, e.share.Level())
 	}
-	if want < least && !meters || !e.tracked {
+	if want < least && !meters || !e.tracked || !l.cfg.algorithm.leased() {
 		want = 0
 	}
 	var rate, burst int64
 	if (want > 0 || meters) && l.shareable(e, horizon, now) {
 		rate, burst = e.force().mostRate, e.force().largest*local.Unit
 	}
+	ttl := leaseFor(horizon)
+	if l.cfg.algorithm == LeakyBucket {
+		f.margin = time.Duration(l.rtt.Load())
+		ttl = l.booking(f)
+	}
 	scrap := e.lease.Scrap()
 	f.horizon = int64(horizon)
 	f.msg = &remote.Message{
 		Key: e.key, Limit: e.mine.remote(), Seq: l.seq.Add(1),
-		TTL:  leaseFor(horizon),
+		TTL:  ttl,
 		Kept: kept*local.Unit + e.lease.Part(), Returned: scrap, Spent: spent * local.Unit,
 		Demand: int64(e.demand.PerSecond() * local.Unit),
 		Want:   want * local.Unit, Least: least * local.Unit,
@@ -110,6 +116,9 @@ func (l *Limiter) account(e *entry, spent, left, now int64) {
 // since what idles here for so long is a large part of a small limit. The root
 // knows of holders only: that others ask as well shows in its refusals.
 func (l *Limiter) shareable(e *entry, horizon time.Duration, now int64) bool {
+	if l.cfg.algorithm != TokenBucket {
+		return false
+	}
 	perSecond := e.force().rate.PerSecond()
 	if perSecond*l.cfg.horizon.Seconds() >= leastByRate {
 		return true

@@ -105,10 +105,11 @@ func New(rdb redis.UniversalClient, limit Limit, options ...Option) (*Limiter, e
 	})
 	l.breaker = guard
 	l.redis = remote.New(rdb, remote.Config{
-		Holder:  rand.Text()[:16],
-		Timeout: c.timeout,
-		Guard:   guard.Do,
-		Observe: l.counts.observe,
+		Algorithm: c.scripts(),
+		Holder:    rand.Text()[:16],
+		Timeout:   c.timeout,
+		Guard:     guard.Do,
+		Observe:   l.counts.observe,
 	})
 	if c.policy == Share && !c.instancesSet {
 		l.events.log.Warn("rate limiter assumes one instance: in an outage each instance would use the whole limit; say how many there are with WithExpectedInstances")
@@ -208,7 +209,7 @@ func (l *Limiter) probed() remote.Limit {
 func (l *Limiter) probe() error {
 	key := l.suspect.Load()
 	if key == nil {
-		k := remote.Key(l.cfg.name, "probe")
+		k := l.cfg.redisKey("probe")
 		key = &k
 	}
 	return l.redis.Probe(&remote.Message{Key: *key, Limit: l.probed()})

@@ -55,6 +55,7 @@ type config struct {
 	version   int64
 	limitOf   func(key string) Limit
 	rules     *RuleSet     // nil: there are none, and never will be
+	algorithm Algorithm
 	world     inside.World // nil: the real one
 
 	instancesSet, headroomSet bool
@@ -222,6 +223,8 @@ func (c *config) validate() error {
 		return bad("WithNearLimit", "must be above 0 and at most 1, not %v", c.near)
 	case c.rules != nil && c.limitOf != nil:
 		return bad("WithRules", "contradicts WithLimitByKey: one of them names the limit of a key")
+	case c.algorithm >= algorithms:
+		return bad("WithAlgorithm", "unknown %v", c.algorithm)
 	case c.maxKeys < 1:
 		return bad("WithMaxKeys", "must be at least 1, not %d", c.maxKeys)
 	}

@@ -53,10 +53,14 @@ func (l *Limiter) Peek(ctx context.Context, key string) (Result, error) {
 				retry = max(retry, e.share.RetryAfter(1))
 			}
 		}
+		res := t.allow(SourceRedis, remaining)
 		if remaining == 0 {
-			return t.refuse(SourceRedis, 0, retry), nil
+			res = t.refuse(SourceRedis, 0, retry)
 		}
-		return t.allow(SourceRedis, remaining), nil
+		if t.timed {
+			res.ResetAfter = max(level.Reset, res.RetryAfter)
+		}
+		return res, nil
 	case !isOutage(err):
 		return Result{}, err
 	default:
@@ -125,6 +129,7 @@ func (l *Limiter) Reset(ctx context.Context, key string) error {
 	l.govern(e, asked.remote(), level.Limit, now)
 	e.withdraw()
 	e.root = newRootView(level, now, now)
+	e.resetAt.Store(e.root.reset)
 	e.hint.Store(max(0, level.Tokens/local.Unit))
 	if e.share != nil {
 		e.share.Advance(now)

@@ -22,6 +22,7 @@ type waiter struct {
 type verdict struct {
 	res Result
 	err error
+	due int64 // the instant at which it is told; 0: at once
 }
 
 // Wait waits for one token of a key. See [Limiter.WaitN].
@@ -54,6 +55,9 @@ func (l *Limiter) WaitN(ctx context.Context, key string, n int) (Result, error) 
 
 // decide gives a waiter its result. mu is held.
 func (l *Limiter) decide(e *entry, w *waiter, res Result) {
+	if e.force().timed {
+		e.untilReset(&res, l.now())
+	}
 	l.record(e, w.n, res)
 	l.finish(e, w, verdict{res: res})
 }
@@ -92,6 +96,10 @@ func (l *Limiter) leave(e *entry, w *waiter, cause error) (Result, error) {
 	defer e.mu.Unlock()
 	select {
 	case v := <-w.done: // decided in the same moment
+		if v.due > l.now() {
+			l.counts.lost.Add(uint64(w.n))
+			return Result{}, cause
+		}
 		return v.res, v.err
 	default:
 	}
@@ -122,6 +130,9 @@ func (l *Limiter) block(e *entry, src Source, wake time.Duration, now int64) {
 	var ahead int64
 	for _, w := range e.queue {
 		turn := l.turn(e, ahead+w.n, now)
+		if w.patient && l.cfg.algorithm == LeakyBucket {
+			turn = l.outflow(e, ahead, now)
+		}
 		switch {
 		case !w.patient:
 			l.decide(e, w, e.force().refuse(src, 0, max(wake, turn)))
@@ -167,7 +178,9 @@ func (l *Limiter) turn(e *entry, n, now int64) time.Duration {
 		missing := (n-e.lease.Balance(now))*local.Unit - e.lease.Part()
 		return time.Duration(math.Max(0, math.Ceil(float64(missing)/float64(rate)*1e9)))
 	}
-	if e.root.known {
+	if t := e.force(); t.timed && e.root.known {
+		d = float64(t.timedTurn(&e.root, n, now))
+	} else if e.root.known {
 		d = (float64(n)*local.Unit - e.bound(now)) / e.force().rate.PerSecond() * 1000 // ns
 	}
 	if e.share != nil && e.share.Level() < n {
@@ -179,6 +192,16 @@ func (l *Limiter) turn(e *entry, n, now int64) time.Duration {
 // wakeAfter is when a patient one asks again: when the tokens are due, or, if
 // leases leave no room for them, when their holders may have returned some.
 func (l *Limiter) wakeAfter(e *entry, n, now int64) time.Duration {
+	if t := e.force(); t.timed {
+		d := t.retryAfter(&e.root, n, now)
+		if e.root.out > 0 { // somebody may give some back
+			d = min(d, time.Duration(e.root.until-now))
+		}
+		if e.rivals > 1 {
+			d = max(d, time.Duration(e.root.until-now))
+		}
+		return max(1, d)
+	}
 	due := e.force().timeFor(n*local.Unit-e.root.tokens) - time.Duration(now-e.root.told)
 	due = max(1, due, time.Duration(e.root.until-now)) // the latter may be for who needs less
 	if e.rivals > 1 {

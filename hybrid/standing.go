@@ -89,6 +89,12 @@ func (e *entry) withdraw() {
 
 // rootHasAt is an instant before which rootHas says no to n tokens.
 func (e *entry) rootHasAt(n int64) int64 {
+	if e.force().timed {
+		if at, known := e.root.notBefore(n); known {
+			return at
+		}
+		return math.MinInt64
+	}
 	perNano := (e.force().rate.PerSecond()*local.Unit - float64(e.root.rates)) / 1e9
 	missing := float64(n*local.Unit - e.root.tokens)
 	switch {

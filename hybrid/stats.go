@@ -57,6 +57,10 @@ type Stats struct {
 	// requests found no room.
 	Keys               int
 	Evicted, Untracked uint64
+	// Modes is how many of the keys are decided how, while Redis is well: "exact" by
+	// Redis, for each batch of callers; "lump" from permits on lease; "rate" from a part
+	// of the rate on lease. A key is counted as it was last told.
+	Modes map[string]int
 	// Waiting callers of Wait.
 	Waiting int64
 
@@ -157,6 +161,18 @@ func (o *outage) state() (degraded bool, total time.Duration) {
 	return degraded, o.told
 }
 
+// mode is how requests for the key are decided.
+func (e *entry) mode() string {
+	switch {
+	case e.lease.Rated():
+		return "rate"
+	case e.lease.Idle():
+		return "exact"
+	default:
+		return "lump"
+	}
+}
+
 // Stats returns the counters. It visits every key, so ask for it every few
 // seconds and not on each request.
 func (l *Limiter) Stats() Stats {
@@ -166,7 +182,9 @@ func (l *Limiter) Stats() Stats {
 	for i := range refused {
 		refused[i] = c.refused[i].Load()
 	}
+	modes := map[string]int{"exact": 0, "lump": 0, "rate": 0}
 	l.keys.All(func(e *entry) {
+		modes[e.mode()]++
 		leased += e.served()
 		refused[SourceDenied] += e.denied.Load()
 		refused[SourcePrefilter] += e.prefiltered.Load()
@@ -179,7 +197,7 @@ func (l *Limiter) Stats() Stats {
 		TokensExpired: c.expired.Load(), TokensLost: c.lost.Load(),
 		Breaker: l.breaker.State().String(), Instances: l.cfg.instances, InstancesAssumed: !l.cfg.instancesSet && l.cfg.policy == Share,
 		Keys: l.keys.Len(), Evicted: l.keys.Evicted(), Untracked: c.untracked.Load(),
-		Waiting: c.waiting.Load(),
+		Modes: modes, Waiting: c.waiting.Load(),
 	}
 	for src := SourcePrefilter; int(src) < sources; src++ {
 		s.Allowed[src] = c.allowed[src].Load()

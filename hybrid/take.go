@@ -60,7 +60,11 @@ func (l *Limiter) atHand(res *Result, e *entry, n, now int64) bool {
 		if low {
 			l.renew(e, now)
 		}
-		e.force().admit(res, left+e.hint.Load())
+		t := e.force()
+		t.admit(res, left+e.hint.Load())
+		if t.timed {
+			e.untilReset(res, now)
+		}
 		return true
 	}
 	return !l.up(e) && l.alone(res, e, n, now)
@@ -118,7 +122,7 @@ func (l *Limiter) ask(ctx context.Context, e *entry, r Request, patient bool, no
 	}
 	select {
 	case v := <-w.done:
-		return v.res, v.err
+		return l.await(ctx, v, r.N)
 	case <-timeout:
 		return l.leave(e, w, nil)
 	case <-ctx.Done():
@@ -147,6 +151,9 @@ func (l *Limiter) begin(e *entry, r Request, patient bool, deadline, now int64) 
 	}
 	e.active = now
 	if res, ok := l.atOnce(e, n, now); ok && (res.Allowed || !patient) {
+		if t.timed {
+			e.untilReset(&res, now)
+		}
 		l.record(e, n, res)
 		return e, nil, verdict{res: res}
 	}
@@ -164,7 +171,7 @@ func (l *Limiter) atOnce(e *entry, n, now int64) (Result, bool) {
 	case len(e.queue) > 0 || e.queued > 0:
 		return Result{}, false
 	case e.flight == nil:
-		s := l.step(e, n, now)
+		s := l.step(e, n, n, now)
 		switch {
 		case s.next != decided:
 		case s.res.Source == SourceLease:
@@ -199,8 +206,8 @@ const (
 
 // step takes a request down the ladder: the lease, its rate, the local share,
 // the outage policy, a standing refusal of the root, and then the root. mu is
-// held and no message is under way.
-func (l *Limiter) step(e *entry, n, now int64) step {
+// held and no message is under way. reach is what the root must have.
+func (l *Limiter) step(e *entry, n, reach, now int64) step {
 	refused := func(src Source, remaining int64, retry, wake time.Duration) step {
 		return step{decided, e.force().refuse(src, remaining, retry), wake}
 	}
@@ -228,8 +235,8 @@ func (l *Limiter) step(e *entry, n, now int64) step {
 		return step{decided, res, res.RetryAfter}
 	case l.inTheWay(e, n, now):
 		return step{next: giveWay}
-	case now < e.root.until && (e.rivals > 1 || !e.rootHas(n, now)):
-		return refused(SourceDenied, int64(e.bound(now))/local.Unit, l.retryAfter(e, n, now), l.wakeAfter(e, n, now))
+	case now < e.root.until && (e.rivals > 1 || !e.rootHas(reach, now)):
+		return refused(SourceDenied, int64(e.bound(now))/local.Unit, l.retryAfter(e, n, now), l.wakeAfter(e, reach, now))
 	default:
 		return step{next: askRoot}
 	}
@@ -278,7 +285,7 @@ func (l *Limiter) pump(e *entry, now int64) {
 			l.finish(e, w, verdict{err: ErrExceedsBurst})
 			continue
 		}
-		s := l.step(e, w.n, now)
+		s := l.step(e, w.n, l.reach(e, w.n, w.patient), now)
 		switch {
 		case s.next == askRoot:
 			l.send(e, l.message(e, now))

@@ -15,6 +15,7 @@ type terms struct {
 	limit Limit
 	units
 	version  int64
+	timed    bool  // what the root holds does not follow from its level and the rate
 	largest  int64 // the largest request that can ever pass
 	mostRate int64 // of a lease, in micro-tokens per second
 	quota    quotaShape
@@ -30,6 +31,9 @@ func newTerms(c *config, limit Limit, version int64) (*terms, error) {
 	if err != nil {
 		return nil, err
 	}
+	if err := c.algorithm.suits(limit); err != nil {
+		return nil, err
+	}
 	if c.share*float64(u.burst) < 1 {
 		return nil, &ConfigError{Field: "WithLocalShare", Reason: fmt.Sprintf("%v of a burst of %d is less than one request", c.share, u.burst)}
 	}
@@ -38,7 +42,7 @@ func newTerms(c *config, limit Limit, version int64) (*terms, error) {
 
 func (c *config) terms(limit Limit, u units, version int64) *terms {
 	t := &terms{
-		limit: limit, units: u, version: version,
+		limit: limit, units: u, version: version, timed: c.scripts().Timed,
 		largest:  max(1, int64(c.share*float64(u.burst)+1e-9)),
 		mostRate: int64(c.share * u.rate.PerSecond() * local.Unit),
 		quota:    newQuotaShape(c, u),
@@ -52,8 +56,7 @@ func (c *config) terms(limit Limit, u units, version int64) *terms {
 // theirTerms are those of a limit that another instance asked for, and that the
 // root prefers to ours.
 func (c *config) theirTerms(r remote.Limit) *terms {
-	// Num micro-tokens per Den µs are Num tokens per Den seconds.
-	l := Limit{n: r.Num, period: time.Duration(r.Den) * time.Second, burst: max(1, r.Burst/local.Unit)}
+	l := c.algorithm.ofUnits(r)
 	return c.terms(l, units{rate: local.Rate{Num: r.Num, Den: r.Den}, burst: l.burst}, r.Version)
 }
 
@@ -89,6 +92,9 @@ const blockedFor = time.Minute
 // retryAfter is how long n tokens take at the root as it was last told: until
 // it has them, or, where leases leave too little room, until those end.
 func (t *terms) retryAfter(root *rootView, n, now int64) time.Duration {
+	if t.timed {
+		return root.within(n, now)
+	}
 	missing := n*local.Unit - root.tokens
 	d := t.timeFor(missing)
 	if left := root.lastEnd - root.told; root.rates > 0 && missing > 0 && left > 0 {

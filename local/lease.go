@@ -194,6 +194,9 @@ func (l *Lease) Quiet() { l.low.Store(0) }
 // Idle reports whether nothing is held. It may be called by anybody.
 func (l *Lease) Idle() bool { return l.balance.Load() == 0 && !l.metered.Load() }
 
+// Rated reports whether the lease has a rate. It may be called by anybody.
+func (l *Lease) Rated() bool { return l.metered.Load() }
+
 // Ended reports whether nothing of the lease can be spent any more.
 func (l *Lease) Ended(now int64) bool { return now >= l.end }
 

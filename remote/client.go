@@ -24,6 +24,8 @@ const (
 type Config struct {
 	// Holder identifies this process start: two clients must not share it.
 	Holder string
+	// Algorithm is whose scripts are called; nil: the token bucket's.
+	Algorithm *lua.Algorithm
 	// Timeout bounds each call, whatever the options of the go-redis client.
 	Timeout time.Duration
 	// Guard runs each pipeline, or refuses to, and learns its error: the breaker.
@@ -75,6 +77,9 @@ type result struct {
 
 // New returns a client on rdb, which it never closes.
 func New(rdb redis.UniversalClient, cfg Config) *Client {
+	if cfg.Algorithm == nil {
+		cfg.Algorithm = lua.TokenBucket
+	}
 	c := &Client{cfg: cfg, rdb: rdb, load: make(chan struct{}, 1)}
 	c.ctx, c.cancel = context.WithCancel(context.Background())
 	return c
@@ -93,9 +98,9 @@ func (c *Client) Acquire(m *Message, done func(Answer, error)) error {
 func (c *Client) acquire(m *Message) (*call, *Answer) {
 	a := new(Answer)
 	return &call{
-		script: lua.Acquire, key: m.Key, args: m.Args(c.cfg.Holder),
+		script: c.cfg.Algorithm.Acquire, key: m.Key, args: m.Args(c.cfg.Holder),
 		decode: func(reply any) (err error) {
-			*a, err = m.Decode(reply)
+			*a, err = m.decode(reply, c.cfg.Algorithm.Timed)
 			return err
 		},
 	}, a
@@ -103,20 +108,20 @@ func (c *Client) acquire(m *Message) (*call, *Answer) {
 
 // Peek reads the level of a key, without writing. done is as in Acquire.
 func (c *Client) Peek(key string, limit Limit, done func(Level, error)) error {
-	return c.level(lua.Peek, key, limit, done)
+	return c.level(c.cfg.Algorithm.Peek, key, limit, done)
 }
 
 // Reset fills a bucket but for what is out on lease. done is as in Acquire.
 func (c *Client) Reset(key string, limit Limit, done func(Level, error)) error {
-	return c.level(lua.Reset, key, limit, done)
+	return c.level(c.cfg.Algorithm.Reset, key, limit, done)
 }
 
 func (c *Client) level(script *lua.Script, key string, limit Limit, done func(Level, error)) error {
 	var l Level
 	return c.submit(&call{
-		script: script, key: key, args: limit.args(),
+		script: script, key: key, args: limit.args(c.cfg.Algorithm, script),
 		decode: func(reply any) (err error) {
-			l, err = decodeLevel(reply, limit)
+			l, err = decodeLevel(reply, limit, c.cfg.Algorithm.Timed)
 			return err
 		},
 		done: func(err error) { done(l, err) },

@@ -116,7 +116,7 @@ func FuzzDecodeLevel(f *testing.F) {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, text string) {
-		l, err := decodeLevel(replyOf(text), Limit{Num: 1, Den: 1, Burst: 10_000_000})
+		l, err := decodeLevel(replyOf(text), Limit{Num: 1, Den: 1, Burst: 10_000_000}, false)
 		if err != nil {
 			refused(t, l, err)
 			return
@@ -211,18 +211,18 @@ func TestDecodeAnswer(t *testing.T) {
 
 func TestDecodeLevel(t *testing.T) {
 	l := Limit{Num: 1, Den: 1, Burst: 10_000_000}
-	got, err := decodeLevel(replyOf("1,0,-5000000,20000000,1000001,3,7"), l)
+	got, err := decodeLevel(replyOf("1,0,-5000000,20000000,1000001,3,7"), l, false)
 	want := Level{Limit: l, Tokens: -5_000_000, Out: 20_000_000, LastEnd: 1_000_001 * time.Microsecond, Rates: 3, Demand: 7}
 	if err != nil || got != want {
 		t.Errorf("got %+v, %v, want %+v", got, err, want)
 	}
 	// The limit that applies, if it is another one than was asked for.
-	got, err = decodeLevel(replyOf("1,3,15000000,20000000,1000001,3,7,7,3,20000000,4"), l)
+	got, err = decodeLevel(replyOf("1,3,15000000,20000000,1000001,3,7,7,3,20000000,4"), l, false)
 	want.Limit, want.Tokens = Limit{Num: 7, Den: 3, Burst: 20_000_000, Version: 4}, 15_000_000
 	if err != nil || got != want {
 		t.Errorf("got %+v, %v, want %+v", got, err, want)
 	}
-	got, err = decodeLevel(replyOf("1,3,-20000000,0,0,0,0,1,1,20000000,0"), l)
+	got, err = decodeLevel(replyOf("1,3,-20000000,0,0,0,0,1,1,20000000,0"), l, false)
 	want = Level{Limit: Limit{Num: 1, Den: 1, Burst: 20_000_000}, Tokens: -20_000_000}
 	if err != nil || got != want {
 		t.Errorf("a debt of the whole burst: got %+v, %v, want %+v", got, err, want)
@@ -235,7 +235,7 @@ func TestDecodeLevel(t *testing.T) {
 		"1,0,1,0,0,0,0,0", "1,0,1,0,0,0", "1,0,-10000001,0,0,0,0", "1,0,1,-1,0,0,0", "1,0,1,0,-1,0,0", "1,0,1,0,0,-1,0", "1,0,1,0,0,0,-1",
 		"1,0,1,0,9007199254740992,0,0", "1,0,1,0,0,0,9007199254740992", "1,0,1,9007199254740993,0,0,0",
 	} {
-		if got, err := decodeLevel(replyOf(text), l); ClassOf(err) != Protocol || got != (Level{}) {
+		if got, err := decodeLevel(replyOf(text), l, false); ClassOf(err) != Protocol || got != (Level{}) {
 			t.Errorf("%q: %+v, %v, want class protocol", text, got, err)
 		}
 	}

@@ -69,6 +69,11 @@ type Level struct {
 	LastEnd time.Duration // until the last lease ends at the latest
 	Rates   int64         // sum of the rates of rate leases, micro-tokens per second
 	Demand  int64         // sum of the demand of the holders, micro-tokens per second
+
+	// Of algorithms that tell the time:
+	Timed bool          // the reply did
+	Fits  time.Duration // of Peek and Reset: until one token fits; 0: it does
+	Reset time.Duration // until all is free if nobody asks
 }
 
 // An Answer is the reply to a Message.
@@ -82,6 +87,7 @@ type Answer struct {
 	Part    int64         // of the limit, in millionths, for an outage that begins before the lease ends
 	Lost    bool          // the bucket was missing although it cannot have been full
 	Granted []int64       // how many of each Need
+	Fits    []int64       // if it is timed: microseconds until one more of each Need fits; 0: all were granted
 }
 
 // Args encodes a message of a holder; the header of acquire.lua is the contract.
@@ -107,8 +113,12 @@ func (m *Message) Args(holder string) []any {
 	return args
 }
 
-func (l Limit) args() []any {
-	return []any{num(lua.Format), num(l.Num), num(l.Den), num(l.Burst), num(l.Version)}
+func (l Limit) args(algorithm *lua.Algorithm, op *lua.Script) []any {
+	args := []any{num(lua.Format), num(l.Num), num(l.Den), num(l.Burst), num(l.Version)}
+	if algorithm.Timed {
+		args = append(args, op.Name())
+	}
+	return args
 }
 
 func num(n int64) string { return strconv.FormatInt(n, 10) }

@@ -4,6 +4,8 @@ import (
 	"reflect"
 	"testing"
 	"time"
+
+	"github.com/resilient-go/limiter/lua"
 )
 
 // The arguments are the contract of acquire.lua, by position.
@@ -33,7 +35,7 @@ func TestMessageArguments(t *testing.T) {
 	if got, want := (&Message{Known: true, Seen: -4, Live: 3, Peak: 2}).Args("h")[17:], []any{"0", "3", "3"}; !reflect.DeepEqual(got, want) {
 		t.Errorf("got %q, want %q", got, want)
 	}
-	if got := m.Limit.args(); !reflect.DeepEqual(got, []any{"1", "7", "3", "9007199254", "5"}) {
+	if got := m.Limit.args(lua.TokenBucket, lua.Peek); !reflect.DeepEqual(got, []any{"1", "7", "3", "9007199254", "5"}) {
 		t.Errorf("got %q", got)
 	}
 }

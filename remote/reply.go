@@ -20,20 +20,33 @@ const (
 	answerFields = 14
 	limitFields  = 4       // at the end, of statusOther
 	maxExact     = 1 << 53 // beyond it Lua's numbers are not integers any more
+	longest      = 1 << 52 // microseconds that anybody is told to wait
 )
 
 // Decode reads the reply of acquire to a message.
-func (m *Message) Decode(reply any) (Answer, error) {
+func (m *Message) Decode(reply any) (Answer, error) { return m.decode(reply, false) }
+
+// decode reads the reply of any algorithm: one that is timed tells more.
+func (m *Message) decode(reply any, timed bool) (Answer, error) {
 	v, limit, err := open(reply, m.Limit)
 	if err != nil {
 		return Answer{}, err
 	}
-	if want := answerFields + len(m.Needs); len(v) != want {
+	needs, want := len(m.Needs), answerFields+len(m.Needs)
+	if timed {
+		want += needs + 1
+	}
+	if len(v) != want {
 		return Answer{}, protocol("%d values instead of %d", len(v), want)
 	}
 	a := Answer{
 		Level: level(v, limit), Seq: uint64(v[7]), Lump: v[8], Rate: v[9], Burst: v[10],
-		TTL: time.Duration(v[11]) * time.Microsecond, Part: v[12], Lost: v[13] != 0, Granted: v[answerFields:],
+		TTL: time.Duration(v[11]) * time.Microsecond, Part: v[12], Lost: v[13] != 0,
+		Granted: v[answerFields : answerFields+needs],
+	}
+	if timed {
+		a.Fits = v[answerFields+needs : want-1]
+		a.Timed, a.Reset = true, time.Duration(v[want-1])*time.Microsecond
 	}
 	switch {
 	case a.Seq != m.Seq:
@@ -47,6 +60,9 @@ func (m *Message) Decode(reply any) (Answer, error) {
 		if g < 0 || g > m.Needs[i].Count {
 			return Answer{}, protocol("%d requests granted of %d", g, m.Needs[i].Count)
 		}
+		if timed && (a.Fits[i] < 0 || a.Fits[i] == 0 && g < m.Needs[i].Count || a.Fits[i] > longest) {
+			return Answer{}, protocol("%d us until more than %d of %d fit", a.Fits[i], g, m.Needs[i].Count)
+		}
 	}
 	if err := a.Level.check(); err != nil {
 		return Answer{}, err
@@ -55,15 +71,25 @@ func (m *Message) Decode(reply any) (Answer, error) {
 }
 
 // decodeLevel reads the reply of peek and reset.
-func decodeLevel(reply any, limit Limit) (Level, error) {
+func decodeLevel(reply any, limit Limit, timed bool) (Level, error) {
 	v, limit, err := open(reply, limit)
 	if err != nil {
 		return Level{}, err
 	}
-	if len(v) != levelFields {
-		return Level{}, protocol("%d values instead of %d", len(v), levelFields)
+	want := levelFields
+	if timed {
+		want += 2
+	}
+	if len(v) != want {
+		return Level{}, protocol("%d values instead of %d", len(v), want)
 	}
 	l := level(v, limit)
+	if timed {
+		if v[7] < 0 || v[7] > longest {
+			return Level{}, protocol("%d us until one fits", v[7])
+		}
+		l.Timed, l.Fits, l.Reset = true, time.Duration(v[7])*time.Microsecond, time.Duration(v[8])*time.Microsecond
+	}
 	if err := l.check(); err != nil {
 		return Level{}, err
 	}
@@ -79,7 +105,7 @@ func level(v []int64, limit Limit) Level {
 
 // check refuses a level that the scripts cannot produce.
 func (l Level) check() error {
-	if l.Tokens > l.Limit.Burst || l.Tokens < -l.Limit.Burst || l.Out < 0 || l.LastEnd < 0 || l.Rates < 0 || l.Demand < 0 {
+	if l.Tokens > l.Limit.Burst || l.Tokens < -l.Limit.Burst || l.Out < 0 || l.LastEnd < 0 || l.Rates < 0 || l.Demand < 0 || l.Reset < 0 || l.Reset > longest*time.Microsecond {
 		return protocol("impossible level %+v of a burst of %d", l, l.Limit.Burst)
 	}
 	return nil
