@@ -54,7 +54,7 @@ type config struct {
 	log       *slog.Logger
 	version   int64
 	limitOf   func(key string) Limit
-	rules     *RuleSet     // nil: there are none, and never will be
+	rules     *RuleSet // nil: there are none, and never will be
 	algorithm Algorithm
 	world     inside.World // nil: the real one
 

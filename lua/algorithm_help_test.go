@@ -14,13 +14,6 @@ var others = map[string]*lua.Algorithm{
 	"leaky": lua.LeakyBucket, "fixed": lua.FixedWindow, "log": lua.SlidingLog, "rolling": lua.RollingWindow,
 }
 
-// argsWith are the arguments of the other algorithms: those of acquire with a charge,
-// in micro-tokens.
-func (m message) argsWith(charge int64) []any {
-	args := m.args()
-	return append(append(args[:16:16], charge), args[16:]...)
-}
-
 // A timedAnswer is the reply of an algorithm that may tell the time.
 type timedAnswer struct {
 	answer
@@ -29,9 +22,9 @@ type timedAnswer struct {
 }
 
 // ask sends a message to an algorithm.
-func (w *world) ask(algo *lua.Algorithm, m message, charge int64) timedAnswer {
+func (w *world) ask(algo *lua.Algorithm, m message) timedAnswer {
 	w.Helper()
-	return w.call(algo, algo.Acquire, m.argsWith(charge), len(m.needs))
+	return w.call(algo, algo.Acquire, m.args(), len(m.needs))
 }
 
 // look is peek or reset of an algorithm.
@@ -78,9 +71,9 @@ func (w *world) call(algo *lua.Algorithm, script *lua.Script, args []any, needs 
 }
 
 // tell sends a message without needs.
-func (w *world) tell(algo *lua.Algorithm, m message, charge int64) answer {
+func (w *world) tell(algo *lua.Algorithm, m message) answer {
 	w.Helper()
-	reply, err := w.eval(algo.Acquire, w.key, m.argsWith(charge))
+	reply, err := w.eval(algo.Acquire, w.key, m.args())
 	if err != nil {
 		w.Fatalf("acquire: %v", err)
 	}

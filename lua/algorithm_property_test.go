@@ -110,7 +110,8 @@ func keepTo(rt *rapid.T, s server, algo *lua.Algorithm, newModel func(n, period 
 				count: rapid.Int64Range(1, 5).Draw(rt, "count"), queue: rapid.Bool().Draw(rt, "queue"),
 			})
 		}
-		a := w.ask(algo, ask, charge*unit)
+		ask.charge = charge * unit
+		a := w.ask(algo, ask)
 		if charge > 0 {
 			m.take(max(0, min(charge, m.left()+n)))
 		} else {

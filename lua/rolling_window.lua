@@ -154,8 +154,10 @@ if next(counters) ~= nil then
   put('g', int(w.stands), f.g)
   if anew then
     for i, count in pairs(counters) do put(int(i), int(count)) end
-  elseif mine ~= before then
-    put(int(number), int(mine), '')
+  elseif mine > 0 and mine ~= before then
+    put(int(number), int(mine))
+  elseif mine < before then
+    gone[#gone + 1] = int(number)
   end
   redis.call('HSET', KEYS[1], unpack(set))
   if #gone > 0 and not anew then redis.call('HDEL', KEYS[1], unpack(gone)) end
