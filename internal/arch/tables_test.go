@@ -36,7 +36,10 @@ var floors = []row{
 	{path: "hybrid", floor: 3, uses: []string{"internal/inside", "local", "remote", "breaker", "lua"}, production: true},
 	{path: "hybrid/httplimit", floor: 4, uses: []string{"hybrid"}, production: true},
 	{path: "examples/simulate", floor: 5, uses: []string{"hybrid", "internal/sim"}},
-	{path: "examples/playground", floor: 5, uses: []string{"below", "internal/redistest"}}, // servers that break on purpose
+	// Servers that break on purpose.
+	{path: "examples/cluster", floor: 5, uses: []string{"below", "internal/redistest"}},
+	{path: "examples/outage", floor: 5, uses: []string{"below", "internal/redistest"}},
+	{path: "examples/playground", floor: 5, uses: []string{"below", "internal/redistest"}},
 	{path: "examples/...", floor: 5, uses: []string{"below"}, optional: true},
 	{path: "contrib/...", floor: 5, uses: []string{"below"}, optional: true},
 	{path: "bench/load", floor: 4, optional: true},
@@ -47,6 +50,7 @@ var floors = []row{
 	{path: "internal/luahost", testHelp: true, uses: []string{"lua"}},
 	{path: "internal/sim", testHelp: true, uses: []string{"internal/luahost", "internal/inside", "hybrid", "remote", "lua"}},
 	{path: "internal/arch", testHelp: true},
+	{path: "internal/transcript", testHelp: true}, // compares what examples print with their READMEs
 	{path: "internal/e2e", testHelp: true},
 	{path: "docs", testHelp: true}, // tests of the documents
 }
