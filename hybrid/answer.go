@@ -94,7 +94,8 @@ func (l *Limiter) distribute(e *entry, f *flight, a remote.Answer, now int64) {
 	water := e.force().burst*local.Unit - a.Tokens - taken // in a leaky bucket, before any of them
 	var (
 		refused []*waiter
-		least   int64 // the smallest refused request
+		least   int64 // the smallest request that the root was too empty for
+		blocked bool  // one that queues was refused: those behind it waited for it alone
 		spare   int64 // charged for callers who have left
 		next    = f.waiters
 	)
@@ -117,13 +118,14 @@ func (l *Limiter) distribute(e *entry, f *flight, a remote.Answer, now int64) {
 			if e.share != nil {
 				e.share.Give(n)
 			}
-			if reach := l.reach(e, n, w.patient); least == 0 || reach < least {
+			if reach := l.reach(e, n, w.patient); !blocked && (least == 0 || reach < least) {
 				least = reach
 			}
 			if !w.gone {
 				refused = append(refused, w)
 			}
 		}
+		blocked = blocked || need.Queue && a.Granted[i] < need.Count
 	}
 	e.compete(least > 0, f.expected >= float64(upToFirst))
 	if least > 0 {
