@@ -47,6 +47,13 @@ func (l *Limiter) apply(e *entry, f *flight, a remote.Answer, now int64) {
 	e.resetAt.Store(e.root.reset)
 	e.hint.Store(max(0, a.Tokens/local.Unit))
 	e.fallback.heard()
+	e.part, e.partUntil = float64(a.Part)/remote.Whole, 0
+	if a.TTL > 0 {
+		e.partUntil = f.sent + ttl
+	}
+	if a.Lost {
+		l.reportLost(e, a.Level)
+	}
 	l.watchLevel(e, a.Level, now)
 	if !e.lease.Idle() {
 		l.sweeper.start(l)

@@ -26,6 +26,7 @@ func (l *Limiter) Close() error {
 	defer close(l.ended)
 	close(l.closing)
 	l.sweeper.stop()
+	l.members.leave(l)
 	l.keys.All(func(e *entry) {
 		e.mu.Lock()
 		defer e.mu.Unlock()
@@ -91,8 +92,11 @@ func (l *Limiter) returning(e *entry, now int64) *remote.Message {
 	l.settle(e)
 	l.account(e, spent, held+lost, now)
 	l.counts.expired.Add(uint64(lost))
+	live, all := l.fleet(now)
 	return &remote.Message{
 		Key: e.key, Limit: e.mine.remote(), Seq: l.seq.Add(1), TTL: leaseFor(l.cfg.horizon),
 		Returned: held*local.Unit + part, Spent: spent * local.Unit,
+		Charge: e.fallback.owed(now) * local.Unit,
+		Live:   live, Peak: all,
 	}
 }

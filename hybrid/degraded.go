@@ -8,26 +8,33 @@ import (
 	"github.com/resilient-go/limiter/local"
 )
 
-// quotaShape is the fair part of one instance in an outage.
+// quotaShape is what one instance may use of a limit in an outage.
 type quotaShape struct {
+	limit     units
+	part      float64 // of the rate, of the burst and of the level of the root
 	perSecond float64
-	burst     int64
-	part      float64 // of the level of the root
+	burst     int64 // 0: nothing is ever admitted
 }
 
 // rounding makes up for what a part of a whole number may be short of one.
 const rounding = 1e-9
 
-func newQuotaShape(c *config, u units) quotaShape {
-	part := c.headroom / float64(c.instances)
-	if c.share < 1 { // a cap in an outage too
-		part = math.Min(part, c.share)
+func newQuotaShape(c *config, u units, part float64) quotaShape {
+	least := int64(1)
+	if c.strict {
+		least = 0
 	}
 	return quotaShape{
+		limit: u, part: part,
 		perSecond: part * u.rate.PerSecond(),
-		burst:     max(1, int64(math.Min(part*float64(u.burst)+rounding, exact))),
-		part:      part,
+		burst:     max(least, int64(math.Min(part*float64(u.burst)+rounding, exact))),
 	}
+}
+
+// timeToFill is how long the bucket takes to be full from so many tokens on.
+func (q *quotaShape) timeToFill(remaining int64) time.Duration {
+	missing := float64(max(0, q.burst-remaining))
+	return time.Duration(math.Min(math.Ceil(missing/q.perSecond*1e9), math.MaxInt64/2))
 }
 
 // A fallback is the degraded bucket of a key, or of all keys without a place in
@@ -40,6 +47,7 @@ type fallback struct {
 	quota *local.Quota
 	shape quotaShape // of the quota
 	fresh bool       // Redis has answered since the quota was last used
+	taken int64      // tokens, of which Redis has not been told
 }
 
 // heard notes that Redis answered: the next outage starts at its level.
@@ -51,27 +59,87 @@ func (f *fallback) heard() {
 
 // at returns the quota in a shape, made or lowered to a level. mu is held.
 func (f *fallback) at(l *Limiter, e *entry, now int64) *local.Quota {
-	shape := l.shape(e)
-	if f.quota != nil && f.shape != shape {
-		f.quota.Reshape(shape.perSecond, shape.burst, now)
+	shape := f.shape
+	if part, limit := l.part(e, now), l.limitOf(e).units; f.quota == nil || shape.part != part || shape.limit != limit {
+		shape = newQuotaShape(&l.cfg, limit, part)
+		if f.quota != nil {
+			f.quota.Reshape(shape.perSecond, shape.burst, now)
+		}
 	}
 	switch {
 	case f.quota == nil:
-		f.quota = local.NewQuota(shape.perSecond, shape.burst, l.startLevel(e, now), now)
+		f.quota = local.NewQuota(shape.perSecond, shape.burst, l.startLevel(e, shape, now), now)
 	case f.fresh:
-		f.quota.Lower(l.startLevel(e, now), now)
+		f.quota.Lower(l.startLevel(e, shape, now), now)
 	}
 	f.fresh, f.shape = false, shape
 	return f.quota
 }
 
-// shape is that of the degraded bucket of a key. Keys without a place in the
-// table fall together, whatever their limits, into buckets of the limiter's own.
-func (l *Limiter) shape(e *entry) quotaShape {
-	if t := l.terms.Load(); !e.tracked && !t.fixed() {
-		return t.quota
+// take spends n tokens of the quota of e if it has them.
+func (f *fallback) take(l *Limiter, e *entry, n, now int64) (ok bool, left int64) {
+	q := f.at(l, e, now)
+	if f.shape.burst == 0 {
+		return false, 0
 	}
-	return e.force().quota
+	if ok = q.Take(n, now); ok {
+		f.taken += n
+	}
+	return ok, q.Tokens(now)
+}
+
+// owed is what Redis is to be told of: what was admitted, as far as the quota has
+// not gained it back meanwhile. It is told once. Nobody is told for the keys
+// without a place in the table.
+func (f *fallback) owed(now int64) int64 {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.quota == nil || f.taken == 0 {
+		return 0
+	}
+	n := min(f.taken, max(0, f.quota.Burst()-f.quota.Tokens(now)))
+	f.taken = 0
+	return n
+}
+
+// limitOf gives the limit that counts for the degraded bucket of a key. Keys
+// without a place in the table fall together, whatever their limits, into buckets
+// of the limiter's own.
+func (l *Limiter) limitOf(e *entry) *terms {
+	if t := l.terms.Load(); !e.tracked && !t.fixed() {
+		return t
+	}
+	return e.force()
+}
+
+// shape is that of the degraded bucket of a key.
+func (l *Limiter) shape(e *entry, now int64) quotaShape {
+	return newQuotaShape(&l.cfg, l.limitOf(e).units, l.part(e, now))
+}
+
+// part is how much of the limit of a key this instance uses in an outage. While it
+// has a lease it is what the root has granted, by demand. While others have one, it
+// is half of an equal part, which the root keeps for those without. Else it is an
+// equal part. What counts is how it was when the outage began.
+func (l *Limiter) part(e *entry, now int64) float64 {
+	n, _ := l.instances()
+	part := 1 / float64(n)
+	if since := l.outage.began.Load(); e.tracked && e.root.known {
+		if since == 0 || l.up(e) {
+			since = now
+		}
+		switch {
+		case e.partUntil > since:
+			part = e.part
+		case e.root.lastEnd > since && e.root.out > 0:
+			part /= 2
+		}
+	}
+	part *= l.cfg.headroom
+	if l.cfg.share < 1 { // a cap in an outage too
+		part = math.Min(part, l.cfg.share)
+	}
+	return part
 }
 
 // full reports whether forgetting the quota of e would give nothing away. In an
@@ -83,7 +151,11 @@ func (f *fallback) full(l *Limiter, e *entry, now int64) bool {
 		return false
 	}
 	lowered := f.quota != nil && !f.fresh
-	return l.up(e) || lowered || l.startLevel(e, now) >= float64(l.shape(e).burst)
+	if l.up(e) || lowered {
+		return true
+	}
+	shape := l.shape(e, now)
+	return l.startLevel(e, shape, now) >= float64(shape.burst)
 }
 
 // turn is how long n tokens take.
@@ -102,11 +174,15 @@ const refusedFor = time.Second
 
 // startLevel is this instance's part of what the root may hold, and a full
 // bucket for a key of which nothing is known.
-func (l *Limiter) startLevel(e *entry, now int64) float64 {
-	if !e.root.known {
-		return float64(l.shape(e).burst)
+func (l *Limiter) startLevel(e *entry, shape quotaShape, now int64) float64 {
+	switch {
+	case l.cfg.strict:
+		return 0
+	case !e.root.known:
+		return float64(shape.burst)
+	default:
+		return shape.part*e.bound(now)/local.Unit + rounding
 	}
-	return l.shape(e).part*e.bound(now)/local.Unit + rounding
 }
 
 // degrade decides a request by the outage policy. What is held on lease was
@@ -122,11 +198,16 @@ func (l *Limiter) degrade(e *entry, n, now int64) Result {
 	f := e.fallback
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	q := f.at(l, e, now)
-	if q.Take(n, now) {
-		return e.force().ofQuota(true, q.Tokens(now), 0)
+	ok, left := f.take(l, e, n, now)
+	retry := time.Duration(0)
+	switch {
+	case ok:
+	case f.shape.burst == 0:
+		retry = refusedFor
+	default:
+		retry = max(1, f.quota.RetryAfter(n, now))
 	}
-	return e.force().ofQuota(false, q.Tokens(now), max(1, q.RetryAfter(n, now)))
+	return e.force().ofQuota(&f.shape, ok, left, retry)
 }
 
 // alone admits a request by the outage policy the short way: with nothing on
@@ -141,15 +222,13 @@ func (l *Limiter) alone(res *Result, e *entry, n, now int64) bool {
 	ok := !e.dead && e.flight == nil && len(e.queue) == 0 && e.queued == 0 && e.share == nil &&
 		!t.fixed() && n <= t.largest && e.lease.Rights(now) == 0 && !l.closed.Load()
 	if ok {
-		q := e.own.at(l, e, now)
-		if ok = q.Take(n, now); ok {
-			left = q.Tokens(now)
-		}
+		ok, left = e.own.take(l, e, n, now)
 	}
+	shape := &e.own.shape
 	e.active = now
 	e.mu.Unlock()
 	if ok {
-		t.degraded(res, left)
+		t.degraded(res, shape, left)
 		l.counts.allowed[SourceDegraded].Add(1)
 		l.counts.left.observe(1, left, t.burst)
 	}

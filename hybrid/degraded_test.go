@@ -89,11 +89,11 @@ func TestSecondOutageStartsWhereItMust(t *testing.T) {
 		fail()
 		want(t, "in the second outage", drain(t, lim, "k"), 4)
 		heal()
-		allowN(t, other, "k", 80)
-		allow(t, lim)
-		time.Sleep(40 * time.Hour) // the share has gained 10, the root 40
-		allowN(t, other, "k", 55)
-		allow(t, lim) // the root holds 2 or 3, as lim learns
+		want(t, "80 of 99", allowN(t, other, "k", 80).Allowed, true)
+		want(t, "with what the outages admitted charged", allow(t, lim).Allowed, false)
+		time.Sleep(40 * time.Hour) // the share has gained 10, the root 40 above a debt of 5
+		want(t, "32 of 35", allowN(t, other, "k", 32).Allowed, true)
+		allow(t, lim) // the root holds 2, as lim learns
 		fail()
 		want(t, "in the third outage", drain(t, lim, "k"), 0)
 	})

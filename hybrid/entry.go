@@ -55,6 +55,9 @@ type entry struct {
 	refused int64   // when the root last said no, 0 if never
 	rivals  float64 // for how much longer than due to stay away after a refusal: others come first
 
+	part      float64 // of the limit, for an outage that begins before partUntil
+	partUntil int64
+
 	nearUntil int64 // NearLimit was told, and is not again before this instant
 	badUntil  int64 // the key is at fault, not Redis: it is degraded until this instant
 
@@ -226,6 +229,21 @@ func (e *entry) bound(now int64) float64 {
 		return e.root.timedBound(t.burst, now)
 	}
 	return e.grown(time.Duration(now - e.root.at))
+}
+
+// mustBeThere tells what the root has at most besides what is out on lease, if it
+// cannot be full even though all of that was returned: then it is still there, or
+// was lost.
+func (e *entry) mustBeThere(now int64) (tokens int64, sure bool) {
+	t := e.force()
+	if !e.root.known {
+		return 0, false
+	}
+	level := float64(e.root.tokens) + t.rate.In(time.Duration(now-e.root.at))
+	if level+float64(e.root.out) >= float64(t.burst*local.Unit) {
+		return 0, false
+	}
+	return int64(math.Ceil(math.Max(0, level))), true
 }
 
 // sure is what the root holds at now if nobody else has taken any.

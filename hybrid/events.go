@@ -12,7 +12,8 @@ import (
 )
 
 // An Event is a rare thing that an operator wants to know of: [Degraded],
-// [Recovered], [BreakerChanged], [Misconfigured], [LimitMismatch] or [NearLimit].
+// [Recovered], [BreakerChanged], [InstancesChanged], [StateLost], [Misconfigured],
+// [LimitMismatch] or [NearLimit].
 // Frequent things are counted in [Stats].
 type Event interface {
 	// When is the time of the event.
@@ -29,6 +30,41 @@ type Degraded struct {
 	Instances int
 	// InstancesAssumed: nobody said how many instances there are.
 	InstancesAssumed bool
+	// InstancesAge is how long ago Redis told how many there are; 0 if it never did.
+	InstancesAge time.Duration
+}
+
+// InstancesChanged says that the number of instances of this name has changed, as
+// far as Redis is reached by them.
+type InstancesChanged struct {
+	At   time.Time
+	Live int // reach Redis now
+	Peak int // did lately: the limit is divided by that many in an outage
+}
+
+// StateLost says that the bucket of a key was gone at Redis although it cannot have
+// been full: it was evicted, flushed, or left behind by a failover. It goes on where
+// this instance last saw it. It is told once a minute at most.
+type StateLost struct {
+	At   time.Time
+	Key  string // the name in Redis. It is not logged.
+	Left int    // tokens that it goes on with
+}
+
+// When implements [Event].
+func (e InstancesChanged) When() time.Time { return e.At }
+
+func (e InstancesChanged) attrs() (slog.Level, string, []slog.Attr) {
+	return slog.LevelDebug, "rate limiter instances changed", []slog.Attr{
+		slog.Int("live", e.Live), slog.Int("peak", e.Peak),
+	}
+}
+
+// When implements [Event].
+func (e StateLost) When() time.Time { return e.At }
+
+func (e StateLost) attrs() (slog.Level, string, []slog.Attr) {
+	return slog.LevelWarn, "rate limiter state lost", []slog.Attr{slog.Int("left", e.Left)}
 }
 
 // Recovered says that Redis decides again.
@@ -196,7 +232,7 @@ func (q *eventQueue) makeRoom(e Event) bool {
 // degraded time.
 func minor(e Event) bool {
 	switch e.(type) {
-	case BreakerChanged, NearLimit:
+	case BreakerChanged, NearLimit, InstancesChanged:
 		return true
 	default:
 		return false
@@ -262,6 +298,7 @@ type reminder struct {
 const (
 	badLimit = remote.Classes + iota
 	mismatch
+	stateLost
 	reminders
 )
 
@@ -303,6 +340,14 @@ func (l *Limiter) reportLimit(e *entry, err error) {
 	}
 }
 
+// reportLost reports that the bucket of a key was lost.
+func (l *Limiter) reportLost(e *entry, level remote.Level) {
+	l.counts.stateLost.Add(1)
+	if now := time.Now(); l.reminder.due(stateLost, now) {
+		l.events.push(StateLost{At: now, Key: e.key, Left: int(max(0, level.Tokens/local.Unit))})
+	}
+}
+
 // reportMismatch reports that another limit is in force for a key.
 func (l *Limiter) reportMismatch(e *entry, theirs *terms) {
 	if now := time.Now(); l.reminder.due(mismatch, now) {
@@ -335,20 +380,25 @@ func (l *Limiter) breakerChanged(c breaker.Change) {
 	case c.From == breaker.Closed && c.To == breaker.Open:
 		allowed, refused := l.counts.degraded()
 		l.outage.begin(c.At, allowed, refused)
+		l.outage.began.Store(max(1, int64(c.At.Sub(l.epoch))))
 		class := remote.ClassOf(c.Err)
 		if class.Misconfigured() {
 			l.reportMisconfigured(class, "", c.Err)
 		}
-		l.events.push(Degraded{
-			At: c.At, Class: class.String(), Err: c.Err,
-			Instances: l.cfg.instances, InstancesAssumed: !l.cfg.instancesSet && l.cfg.policy == Share,
-		})
+		d := Degraded{At: c.At, Class: class.String(), Err: c.Err}
+		d.Instances, d.InstancesAssumed = l.instances()
+		d.InstancesAssumed = d.InstancesAssumed && l.cfg.policy == Share
+		if h := l.members.known.Load(); h != nil {
+			d.InstancesAge = time.Duration(l.now() - h.at)
+		}
+		l.events.push(d)
 		l.moveQueues()
 	case c.To == breaker.Closed:
 		allowed, refused := l.counts.degraded()
 		r := l.outage.end(c.At, allowed, refused)
 		l.reminder.clear()
 		l.events.push(r)
+		l.members.again()
 		l.moveQueues()
 	}
 }

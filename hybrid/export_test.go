@@ -13,3 +13,7 @@ func Sleep(l *Limiter) (jump func(time.Duration)) {
 	l.watch.wall = func() time.Time { return wall().Add(time.Duration(by.Load())) }
 	return func(d time.Duration) { by.Add(int64(d)) }
 }
+
+// Unannounced keeps a limiter from announcing itself, so that its calls are those
+// for keys. Tests of the fleet do without.
+func Unannounced() Option { return func(c *config) { c.alone = true } }

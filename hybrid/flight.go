@@ -88,6 +88,7 @@ func (l *Limiter) message(e *entry, now int64) *flight {
 	}
 	scrap := e.lease.Scrap()
 	f.horizon = int64(horizon)
+	live, all := l.fleet(now)
 	f.msg = &remote.Message{
 		Key: e.key, Limit: e.mine.remote(), Seq: l.seq.Add(1),
 		TTL:  ttl,
@@ -95,8 +96,11 @@ func (l *Limiter) message(e *entry, now int64) *flight {
 		Demand: int64(e.demand.PerSecond() * local.Unit),
 		Want:   want * local.Unit, Least: least * local.Unit,
 		Rate: rate, Burst: burst,
+		Charge: e.fallback.owed(now) * local.Unit,
+		Live:   live, Peak: all,
 		Needs: needs,
 	}
+	f.msg.Seen, f.msg.Known = e.mustBeThere(now)
 	return f
 }
 
@@ -170,6 +174,7 @@ func (l *Limiter) board(e *entry, f *flight) []remote.Need {
 
 // send hands a message to the remote client. mu is held.
 func (l *Limiter) send(e *entry, f *flight) {
+	l.members.begin(l)
 	e.flight = f
 	e.withdraw()
 	e.lease.Quiet()

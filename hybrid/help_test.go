@@ -72,7 +72,7 @@ func start(t testing.TB, r interface {
 // startOn is start with a client of the test.
 func startOn(t testing.TB, rdb redis.UniversalClient, limit hybrid.Limit, options ...hybrid.Option) *hybrid.Limiter {
 	t.Helper()
-	options = append([]hybrid.Option{hybrid.WithLogger(silent)}, options...)
+	options = append([]hybrid.Option{hybrid.WithLogger(silent), hybrid.Unannounced()}, options...)
 	lim, err := hybrid.New(rdb, limit, options...)
 	if err != nil {
 		t.Fatal(err)

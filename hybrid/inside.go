@@ -2,6 +2,7 @@ package hybrid
 
 import (
 	"errors"
+	"time"
 
 	"github.com/resilient-go/limiter/breaker"
 	"github.com/resilient-go/limiter/internal/inside"
@@ -90,8 +91,11 @@ var errNotThere = errors.New("hybrid: a made-up world has no such call")
 func (elsewhere) Peek(string, remote.Limit, func(remote.Level, error)) error  { return errNotThere }
 func (elsewhere) Reset(string, remote.Limit, func(remote.Level, error)) error { return errNotThere }
 func (elsewhere) Probe(*remote.Message) error                                 { return errNotThere }
-func (elsewhere) Bodies() uint64                                              { return 0 }
-func (elsewhere) Close() int                                                  { return 0 }
+func (elsewhere) Announce(string, time.Duration, bool, func(remote.Fleet, error)) error {
+	return errNotThere
+}
+func (elsewhere) Bodies() uint64 { return 0 }
+func (elsewhere) Close() int     { return 0 }
 
 func (weather) Close() {}
 

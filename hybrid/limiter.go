@@ -41,6 +41,7 @@ type Limiter struct {
 	events   eventQueue
 	reminder reminder
 	sweeper  sweeper
+	members  members
 	watch    watch
 
 	closed   atomic.Bool
@@ -111,9 +112,6 @@ func New(rdb redis.UniversalClient, limit Limit, options ...Option) (*Limiter, e
 		Guard:     guard.Do,
 		Observe:   l.counts.observe,
 	})
-	if c.policy == Share && !c.instancesSet {
-		l.events.log.Warn("rate limiter assumes one instance: in an outage each instance would use the whole limit; say how many there are with WithExpectedInstances")
-	}
 	return l, nil
 }
 
@@ -128,6 +126,7 @@ type root interface {
 	Acquire(m *remote.Message, done func(remote.Answer, error)) error
 	Peek(key string, limit remote.Limit, done func(remote.Level, error)) error
 	Reset(key string, limit remote.Limit, done func(remote.Level, error)) error
+	Announce(name string, window time.Duration, leaves bool, done func(remote.Fleet, error)) error
 	Probe(m *remote.Message) error
 	Bodies() uint64
 	Close() (stuck int)

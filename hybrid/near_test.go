@@ -70,7 +70,7 @@ func TestStatsOfCalls(t *testing.T) {
 			t.Fatal(err)
 		}
 		s := lim.Stats()
-		want(t, "calls", fmt.Sprint(s.RedisCallsByOperation), "map[acquire:map[none:2] peek:map[none:1] reset:map[none:1]]")
+		want(t, "calls", fmt.Sprint(s.RedisCallsByOperation), "map[acquire:map[none:2] announce:map[] peek:map[none:1] reset:map[none:1]]")
 		took := s.RedisSeconds["acquire"]
 		want(t, "ranges", fmt.Sprint(took.Bounds), "[0.0001 0.00025 0.0005 0.001 0.0025 0.005 0.01 0.025 0.05 0.1 0.25 1]")
 		want(t, "acquire", fmt.Sprint(took.Counts, took.Sum), "[1 0 0 0 0 1 0 0 0 0 0 0 0] 0.003")

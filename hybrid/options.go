@@ -37,6 +37,7 @@ const (
 	DefaultHeadroom          = 1.0
 	DefaultMaxKeys           = 100_000
 	DefaultNearLimit         = 0.8
+	DefaultReservation       = 30 * time.Second
 )
 
 type config struct {
@@ -57,6 +58,10 @@ type config struct {
 	rules     *RuleSet // nil: there are none, and never will be
 	algorithm Algorithm
 	world     inside.World // nil: the real one
+
+	reservation time.Duration
+	strict      bool
+	alone       bool // it announces nothing
 
 	instancesSet, headroomSet bool
 }
@@ -108,8 +113,9 @@ func WithLeaseHorizon(d time.Duration) Option { return func(c *config) { c.horiz
 func WithRemoteTimeout(d time.Duration) Option { return func(c *config) { c.timeout = d } }
 
 // WithExpectedInstances says how many instances share the limit, for their
-// fair parts in an outage. Default: 1, which lets each instance use the whole
-// limit in an outage; New logs that and the Degraded event says so.
+// fair parts in an outage that begins before Redis could tell how many there are:
+// every instance announces itself there once a second. Default: 1, which lets each
+// instance use the whole limit in such an outage; the Degraded event says so.
 func WithExpectedInstances(n int) Option {
 	return func(c *config) { c.instances, c.instancesSet = n, true }
 }
@@ -124,6 +130,20 @@ func WithHeadroom(f float64) Option {
 // and [FailClosed] contradict WithExpectedInstances and WithHeadroom, which
 // shape [Share]. Default: Share.
 func WithOutagePolicy(p OutagePolicy) Option { return func(c *config) { c.policy = p } }
+
+// WithReservation sets for how long what an instance may use is left to it when it
+// is not heard of any more: it may be cut off from Redis and go on with its part of
+// the limit. Meanwhile the others get that much less. An instance that was closed
+// leaves at once, and one that was replaced is not missed. 0 leaves nothing, at most
+// ten minutes; give all instances of a name the same. Default: 30 s.
+func WithReservation(d time.Duration) Option { return func(c *config) { c.reservation = d } }
+
+// WithStrictOutage never lets more through in an outage than the limit: an
+// instance's bucket for the outage starts empty, and where its part of the burst is
+// less than one request it refuses, while otherwise each instance may admit one at
+// least. Default: the bucket starts with the instance's part of what was left at
+// Redis.
+func WithStrictOutage() Option { return func(c *config) { c.strict = true } }
 
 // WithMaxKeys bounds how many keys are remembered here. While Redis is well,
 // keys beyond the bound are decided by Redis one by one, without a lease, a local
@@ -164,7 +184,9 @@ const (
 	shortestHorizon = 10 * time.Millisecond
 	longestHorizon  = 5 * time.Second
 	shortestLease   = 500 * time.Millisecond
-	horizonsOfLease = 5
+
+	longestReservation = 10 * time.Minute
+	horizonsOfLease    = 5
 )
 
 // leaseFor is how long a lease of a horizon lasts.
@@ -181,6 +203,8 @@ func newConfig(options []Option) config {
 		headroom:  DefaultHeadroom,
 		maxKeys:   DefaultMaxKeys,
 		near:      DefaultNearLimit,
+
+		reservation: DefaultReservation,
 	}
 	for _, o := range options {
 		if o != nil {
@@ -217,6 +241,10 @@ func (c *config) validate() error {
 		return bad("WithExpectedInstances", "contradicts WithOutagePolicy: it shapes the Share policy only")
 	case c.policy != Share && c.headroomSet:
 		return bad("WithHeadroom", "contradicts WithOutagePolicy: it shapes the Share policy only")
+	case c.reservation < 0 || c.reservation > longestReservation:
+		return bad("WithReservation", "must be from 0 to %v, not %v", longestReservation, c.reservation)
+	case c.policy != Share && c.strict:
+		return bad("WithStrictOutage", "contradicts WithOutagePolicy: it shapes the Share policy only")
 	case c.version < 0 || c.version >= exact:
 		return bad("WithLimitVersion", "must be from 0 to 2^53 - 1, not %d", c.version)
 	case !(c.near > 0 && c.near <= 1):

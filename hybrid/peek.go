@@ -81,17 +81,21 @@ func (l *Limiter) peekDegraded(e *entry, held, now int64) Result {
 	f := e.fallback
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	tokens, retry := l.shape(e).burst, time.Duration(1e9/l.shape(e).perSecond)
+	shape := l.shape(e, now)
+	if shape.burst == 0 && held == 0 {
+		return e.force().ofQuota(&shape, false, 0, refusedFor)
+	}
+	tokens, retry := shape.burst, time.Duration(1e9/shape.perSecond)
 	if f.quota != nil {
-		tokens, retry = f.quota.Tokens(now), f.quota.RetryAfter(1, now)
+		tokens, retry = min(tokens, f.quota.Tokens(now)), f.quota.RetryAfter(1, now)
 	}
 	if f.quota == nil || f.fresh {
-		tokens = min(tokens, int64(l.startLevel(e, now)))
+		tokens = min(tokens, int64(l.startLevel(e, shape, now)))
 	}
 	if tokens+held == 0 {
-		return e.force().ofPart(e.force().refuse(SourceDegraded, 0, retry))
+		return e.force().ofQuota(&shape, false, 0, retry)
 	}
-	return e.force().ofPart(e.force().allow(SourceDegraded, tokens+held))
+	return e.force().ofQuota(&shape, true, tokens+held, 0)
 }
 
 // Reset gives a key its full burst again, but for what other instances hold on

@@ -79,9 +79,6 @@ func TestLogLines(t *testing.T) {
 		}
 		lim := start(t, r, hybrid.PerMinute(10), hybrid.WithName("api"), hybrid.WithLogger(b.logger()),
 			hybrid.WithEvents(func(e hybrid.Event) { kinds[fmt.Sprintf("%T", e)] = true }))
-		wantLog(t, b, `level=WARN msg="rate limiter assumes one instance: in an outage each instance would use the whole limit; `+
-			`say how many there are with WithExpectedInstances" limiter=api`)
-
 		take(lim, 8)
 		wantLog(t, b, `level=DEBUG msg="rate limiter near limit" limiter=api limit=10/m left=2`)
 

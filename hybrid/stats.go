@@ -17,7 +17,7 @@ type Stats struct {
 
 	// RedisCalls counts script calls that were sent, by class of their outcome:
 	// "none" is success. RedisCallsByOperation tells them apart by script as well,
-	// "acquire", "peek" and "reset", and RedisSeconds is how long each took.
+	// "acquire", "peek", "reset" and "announce", and RedisSeconds is how long each took.
 	RedisCalls            map[string]uint64
 	RedisCallsByOperation map[string]map[string]uint64
 	RedisSeconds          map[string]Histogram
@@ -52,6 +52,14 @@ type Stats struct {
 	// not; InstancesAssumed: nobody said so.
 	Instances        int
 	InstancesAssumed bool
+	// InstancesLive reached Redis when it was last asked, InstancesAge ago: 0 if it
+	// never was. Instances is the most of lately, so that those that are cut off
+	// are counted.
+	InstancesLive int
+	InstancesAge  time.Duration
+	// StateLost counts buckets that were gone at Redis although they cannot have been
+	// full: evicted, flushed, or left behind by a failover.
+	StateLost uint64
 
 	// Keys are remembered now, Evicted were forgotten for others, Untracked
 	// requests found no room.
@@ -77,6 +85,7 @@ type counts struct {
 	left             lefts
 	near             atomic.Uint64
 	shadowed         atomic.Uint64
+	stateLost        atomic.Uint64
 
 	toldLeased, toldDenied, toldPrefiltered atomic.Uint64 // the most that was ever told
 	spent                                   atomic.Uint64
@@ -91,7 +100,7 @@ type counts struct {
 }
 
 // operations are the scripts.
-var operations = [...]string{lua.Acquire.Name(), lua.Peek.Name(), lua.Reset.Name()}
+var operations = [...]string{lua.Acquire.Name(), lua.Peek.Name(), lua.Reset.Name(), lua.Announce.Name()}
 
 // observe counts a call.
 func (c *counts) observe(op string, took time.Duration, class remote.Class) {
@@ -129,6 +138,8 @@ func raise(told *atomic.Uint64, n uint64) uint64 {
 
 // outage keeps the length of degraded times.
 type outage struct {
+	began atomic.Int64 // instant at which the last one did
+
 	mu               sync.Mutex // guards what follows
 	since            time.Time  // zero while there is none
 	total, told      time.Duration
@@ -195,7 +206,7 @@ func (l *Limiter) Stats() Stats {
 		Scripts: l.redis.Bodies(),
 		Grants:  c.grants.Load(), TokensGranted: c.granted.Load(), TokensSpent: c.spent.Load(), TokensReturned: c.returned.Load(),
 		TokensExpired: c.expired.Load(), TokensLost: c.lost.Load(),
-		Breaker: l.breaker.State().String(), Instances: l.cfg.instances, InstancesAssumed: !l.cfg.instancesSet && l.cfg.policy == Share,
+		Breaker: l.breaker.State().String(), StateLost: c.stateLost.Load(),
 		Keys: l.keys.Len(), Evicted: l.keys.Evicted(), Untracked: c.untracked.Load(),
 		Modes: modes, Waiting: c.waiting.Load(),
 	}
@@ -207,6 +218,10 @@ func (l *Limiter) Stats() Stats {
 	s.Allowed[SourceLease] = raise(&c.toldLeased, leased)
 	s.Refused[SourceDenied] = raise(&c.toldDenied, refused[SourceDenied])
 	s.Refused[SourcePrefilter] = raise(&c.toldPrefiltered, refused[SourcePrefilter])
+	s.Instances, s.InstancesAssumed = l.instances()
+	if h := l.members.known.Load(); h != nil {
+		s.InstancesLive, s.InstancesAge = h.Live, time.Duration(l.now()-h.at)
+	}
 	s.BucketLeft, s.NearLimit, s.Shadowed = c.left.histogram(), c.near.Load(), c.shadowed.Load()
 	for i, op := range operations {
 		s.RedisCallsByOperation[op] = map[string]uint64{}
@@ -219,7 +234,7 @@ func (l *Limiter) Stats() Stats {
 		}
 	}
 	if l.cfg.policy != Share {
-		s.Instances = 0
+		s.Instances, s.InstancesAssumed = 0, false
 	}
 	s.Degraded, s.DegradedFor = l.outage.state()
 	l.events.mu.Lock()

@@ -18,7 +18,6 @@ type terms struct {
 	timed    bool  // what the root holds does not follow from its level and the rate
 	largest  int64 // the largest request that can ever pass
 	mostRate int64 // of a lease, in micro-tokens per second
-	quota    quotaShape
 	perToken int64 // nanoseconds, if that is a whole number; else 0
 }
 
@@ -45,7 +44,6 @@ func (c *config) terms(limit Limit, u units, version int64) *terms {
 		limit: limit, units: u, version: version, timed: c.scripts().Timed,
 		largest:  max(1, int64(c.share*float64(u.burst)+1e-9)),
 		mostRate: int64(c.share * u.rate.PerSecond() * local.Unit),
-		quota:    newQuotaShape(c, u),
 	}
 	if x := u.rate.Den * local.Unit * 1000; x%u.rate.Num == 0 {
 		t.perToken = x / u.rate.Num
@@ -173,29 +171,20 @@ func (t *terms) timeToFill(tokens int64) time.Duration {
 
 // ofQuota makes a decision of the outage policy about this instance's part, of
 // which that many tokens remain.
-func (t *terms) ofQuota(allowed bool, remaining int64, retry time.Duration) Result {
+func (t *terms) ofQuota(shape *quotaShape, allowed bool, remaining int64, retry time.Duration) Result {
 	remaining = max(0, min(remaining, t.burst))
-	missing := float64(max(0, t.quota.burst-remaining))
 	return Result{
 		Allowed: allowed, Source: SourceDegraded, Limit: t.limit, Remaining: int(remaining), RetryAfter: retry,
-		ResetAfter: time.Duration(math.Min(math.Ceil(missing/t.quota.perSecond*1e9), math.MaxInt64/2)),
+		ResetAfter: shape.timeToFill(remaining),
 	}
 }
 
 // degraded makes an admission of the outage policy in place.
-func (t *terms) degraded(r *Result, remaining int64) {
+func (t *terms) degraded(r *Result, shape *quotaShape, remaining int64) {
 	remaining = max(0, min(remaining, t.burst))
 	r.Allowed = true
 	r.Source = SourceDegraded
 	r.Limit = t.limit
 	r.Remaining = int(remaining)
-	r.ResetAfter = time.Duration(math.Min(math.Ceil(float64(max(0, t.quota.burst-remaining))/t.quota.perSecond*1e9), math.MaxInt64/2))
-}
-
-// ofPart makes the ResetAfter of a result that of this instance's part in an
-// outage.
-func (t *terms) ofPart(r Result) Result {
-	missing := float64(max(0, t.quota.burst-int64(r.Remaining)))
-	r.ResetAfter = time.Duration(math.Min(math.Ceil(missing/t.quota.perSecond*1e9), math.MaxInt64/2))
-	return r
+	r.ResetAfter = shape.timeToFill(remaining)
 }

@@ -53,6 +53,9 @@ var (
 	slidingLog string
 	//go:embed rolling_window.lua
 	rollingWindow string
+
+	//go:embed announce.lua
+	announce string
 )
 
 // The operations on the token bucket.
@@ -61,6 +64,9 @@ var (
 	Peek    = newScript("peek", bucket, peek)
 	Reset   = newScript("reset", bucket, reset)
 )
+
+// Announce counts the instances of a limiter.
+var Announce = newScript("announce", bucket, announce)
 
 // An Algorithm is the scripts of one way to limit. All take the same messages.
 type Algorithm struct {

@@ -118,13 +118,13 @@ func (w *world) many(n int64) int64 {
 }
 
 // quietly sends a message without a look at the whole state, which is large.
-func (w *world) quietly(m message) answer {
+func (w *world) quietly(m interface{ args() []any }) answer {
 	w.Helper()
 	reply, err := w.eval(lua.Acquire, w.key, m.args())
 	if err != nil {
 		w.Fatalf("acquire: %v", err)
 	}
-	return read(w, reply, len(m.needs))
+	return read(w, reply, (len(m.args())-20)/3)
 }
 
 func (w *world) leases() []string {

@@ -116,6 +116,26 @@ func (c *Client) Reset(key string, limit Limit, done func(Level, error)) error {
 	return c.level(c.cfg.Algorithm.Reset, key, limit, done)
 }
 
+// Announce says that this instance of a limiter is there, or that it leaves, and
+// asks how many are. One that is gone without a word is counted in Peak for the
+// window. done is as in Acquire.
+func (c *Client) Announce(name string, window time.Duration, leaves bool, done func(Fleet, error)) error {
+	var f Fleet
+	bye := "0"
+	if leaves {
+		bye = "1"
+	}
+	return c.submit(&call{
+		script: lua.Announce, key: FleetKey(name), returns: leaves,
+		args: []any{num(lua.Format), c.cfg.Holder, num(window.Milliseconds()), bye},
+		decode: func(reply any) (err error) {
+			f, err = decodeFleet(reply)
+			return err
+		},
+		done: func(err error) { done(f, err) },
+	})
+}
+
 func (c *Client) level(script *lua.Script, key string, limit Limit, done func(Level, error)) error {
 	var l Level
 	return c.submit(&call{

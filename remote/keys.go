@@ -34,6 +34,17 @@ func Key(name, key string) string {
 	return b.String()
 }
 
+// FleetKey names what the instances of a limiter know of each other:
+//
+//	rl:{name}
+func FleetKey(name string) string {
+	var b strings.Builder
+	b.WriteString("rl:{")
+	escape(&b, name, true)
+	b.WriteByte('}')
+	return b.String()
+}
+
 // escape writes s with the characters {, }, % and #, control characters and,
 // if asked, the colon in the %XX form of URLs.
 func escape(b *strings.Builder, s string, colon bool) {

@@ -76,6 +76,10 @@ type Level struct {
 	Reset time.Duration // until all is free if nobody asks
 }
 
+// A Fleet is how many instances of a limiter reach Redis, and the most that lately
+// did.
+type Fleet struct{ Live, Peak int }
+
 // An Answer is the reply to a Message.
 type Answer struct {
 	Level

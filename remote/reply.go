@@ -96,6 +96,22 @@ func decodeLevel(reply any, limit Limit, timed bool) (Level, error) {
 	return l, nil
 }
 
+// decodeFleet reads the reply of announce.
+func decodeFleet(reply any) (Fleet, error) {
+	v, err := integers(reply)
+	switch {
+	case err != nil:
+		return Fleet{}, err
+	case len(v) != 4 || v[0] != lua.Format:
+		return Fleet{}, protocol("%d values of a fleet", len(v))
+	case v[1] == statusNewer:
+		return Fleet{}, errNewer
+	case v[1] != statusOK || v[2] < 0 || v[3] < v[2]:
+		return Fleet{}, protocol("status %d, and %d of %d instances", v[1], v[2], v[3])
+	}
+	return Fleet{Live: int(v[2]), Peak: int(v[3])}, nil
+}
+
 func level(v []int64, limit Limit) Level {
 	return Level{
 		Limit: limit, Tokens: v[2], Out: v[3], LastEnd: time.Duration(v[4]) * time.Microsecond,
