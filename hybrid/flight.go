@@ -100,7 +100,9 @@ func (l *Limiter) message(e *entry, now int64) *flight {
 		Live:   live, Peak: all,
 		Needs: needs,
 	}
-	f.msg.Seen, f.msg.Known = e.mustBeThere(now)
+	if !l.cfg.algorithm.windowed() { // a window ends all at once, and its key with it
+		f.msg.Seen, f.msg.Known = e.mustBeThere(now)
+	}
 	return f
 }
 
