@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"io"
 	"log"
 	"os"
@@ -82,7 +83,9 @@ func demonstrate(ctx context.Context, out io.Writer, addr string) error {
 		}
 	}
 	cancel()
-	<-ended
+	if err := <-ended; !errors.Is(err, context.Canceled) {
+		return err
+	}
 	return nil
 }
 
