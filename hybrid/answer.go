@@ -14,7 +14,7 @@ func (l *Limiter) apply(e *entry, f *flight, a remote.Answer, now int64) {
 	l.govern(e, f.msg.Limit, a.Limit, now)
 	total := a.Lump / local.Unit
 	granted := max(0, total-f.kept)
-	low := int64(0)
+	due := int64(0) // below, a renewal is
 	switch {
 	case a.Rate > 0: // it renews by the horizon
 		l.counts.grants.Add(1)
@@ -23,9 +23,9 @@ func (l *Limiter) apply(e *entry, f *flight, a remote.Answer, now int64) {
 		l.counts.grants.Add(1)
 		l.counts.granted.Add(uint64(granted))
 		lead := 2 * e.demand.PerSecond() * time.Duration(l.rtt.Load()).Seconds()
-		low = int64(math.Ceil(math.Max(renewBelow*float64(total), math.Min(lead, float64(total)/2))))
+		due = int64(math.Ceil(math.Max(renewBelow*float64(total), math.Min(lead, float64(total)/2))))
 	case f.msg.Want == 0 && total > 0:
-		low = int64(math.Ceil(renewBelow * float64(total)))
+		due = int64(math.Ceil(renewBelow * float64(total)))
 	}
 	// Without a grant the root is short: spend what is held, then ask exactly.
 	ttl := int64(a.TTL)
@@ -33,7 +33,15 @@ func (l *Limiter) apply(e *entry, f *flight, a remote.Answer, now int64) {
 	if a.Rate > 0 {
 		opens = f.sent + f.horizon // others may need more of the rate by then, or less
 	}
-	lost := e.lease.Grant(f.kept, total, opens, f.sent+int64(float64(ttl)*leaseUsable), low)
+	reserve := l.keep(low, total)
+	if a.Rate > 0 {
+		reserve = l.keep(low, a.Burst/local.Unit)
+	}
+	e.lease.Reserve(reserve)
+	if f.msg.Reserve > 0 && due > 0 { // those of low priority have less of it
+		due += reserve
+	}
+	lost := e.lease.Grant(f.kept, total, opens, f.sent+int64(float64(ttl)*leaseUsable), due)
 	l.counts.expired.Add(uint64(lost))
 	e.lease.Metered(a.Rate, a.Burst, f.sent, now)
 	if e.share != nil {
@@ -43,7 +51,7 @@ func (l *Limiter) apply(e *entry, f *flight, a remote.Answer, now int64) {
 	}
 	l.settle(e)
 	e.root = newRootView(a.Level, f.sent, now)
-	e.root.fits = fitsOf(f.msg.Needs, a)
+	e.root.fits = fitsOf(f.msg.Needs, a, l.atRoot(e, low))
 	e.resetAt.Store(e.root.reset)
 	e.hint.Store(max(0, a.Tokens/local.Unit))
 	e.fallback.heard()
@@ -90,27 +98,32 @@ func (l *Limiter) distribute(e *entry, f *flight, a remote.Answer, now int64) {
 	// Redis decided one after the other: the first of those admitted saw what the
 	// later ones took.
 	taken, upToFirst := int64(0), int64(0) // the latter with the first that was refused
+	next := f.waiters
 	for i, need := range f.msg.Needs {
 		taken += a.Granted[i] * need.Tokens
 		if a.Granted[i] < need.Count && upToFirst == 0 {
-			upToFirst = taken + need.Tokens
+			upToFirst = taken + need.Tokens + l.atRoot(e, next[0].kind)*local.Unit
 		}
+		next = next[need.Count:]
 	}
 	remaining := e.hint.Load() + e.lease.Balance(now) + taken/local.Unit
 	leaky := l.cfg.algorithm == LeakyBucket
 	water := e.force().burst*local.Unit - a.Tokens - taken // in a leaky bucket, before any of them
 	var (
-		refused []*waiter
-		least   int64 // the smallest request that the root was too empty for
-		blocked bool  // one that queues was refused: those behind it waited for it alone
-		spare   int64 // charged for callers who have left
-		next    = f.waiters
+		refused         []*waiter
+		least, leastLow int64 // the smallest request that the root was too empty for, of each priority
+		blocked         bool  // one that queues was refused: those behind it waited for it alone
+		spare           int64 // charged for callers who have left
 	)
+	next = f.waiters
 	for i, need := range f.msg.Needs {
 		run, n := next[:need.Count], need.Tokens/local.Unit
 		next = next[need.Count:]
 		for _, w := range run[:a.Granted[i]] {
 			remaining -= n
+			if w.kind&low != 0 {
+				e.note(n) // what is refused to them is no demand: it would crowd out the others
+			}
 			switch {
 			case w.gone:
 				spare += n
@@ -125,8 +138,12 @@ func (l *Limiter) distribute(e *entry, f *flight, a remote.Answer, now int64) {
 			if e.share != nil {
 				e.share.Give(n)
 			}
-			if reach := l.reach(e, n, w.patient); !blocked && (least == 0 || reach < least) {
-				least = reach
+			smallest, reach := &least, l.reach(e, n, w.patient)
+			if w.kind&low != 0 {
+				smallest = &leastLow
+			}
+			if !blocked && (*smallest == 0 || reach < *smallest) {
+				*smallest = reach
 			}
 			if !w.gone {
 				refused = append(refused, w)
@@ -134,10 +151,13 @@ func (l *Limiter) distribute(e *entry, f *flight, a remote.Answer, now int64) {
 		}
 		blocked = blocked || need.Queue && a.Granted[i] < need.Count
 	}
-	e.compete(least > 0, f.expected >= float64(upToFirst))
+	e.compete(least+leastLow > 0, f.expected >= float64(upToFirst))
 	if least > 0 {
-		l.hush(e, least, now)
+		l.hush(e, least, 0, now)
 		e.refused = now
+	}
+	if leastLow > 0 {
+		l.hush(e, leastLow+l.atRoot(e, low), low, now)
 	}
 	// What was charged for those who left goes to the next in line at once, or is
 	// lost: returned later, it might come on top of what the root has refilled.
@@ -146,14 +166,14 @@ func (l *Limiter) distribute(e *entry, f *flight, a remote.Answer, now int64) {
 		switch {
 		case leaky && w.patient && w.tooLate(f, e.force().turnAt(water)):
 			l.finish(e, w, verdict{err: ErrWouldExceedDeadline})
-		case len(back) == 0 && w.n <= spare && !leaky:
+		case len(back) == 0 && w.n <= spare && w.kind&low == 0 && !leaky:
 			spare -= w.n
 			l.decide(e, w, e.force().allow(SourceRedis, remaining))
 		case w.patient:
 			back = append(back, w)
 			water += w.n * local.Unit
 		default:
-			l.decide(e, w, e.force().refuse(SourceRedis, remaining, l.nextTry(e, back, w.n, now)))
+			l.decide(e, w, e.force().refuse(SourceRedis, remaining, l.nextTry(e, back, w.n, w.kind, now)))
 		}
 	}
 	l.counts.lost.Add(uint64(spare))
@@ -172,12 +192,13 @@ func (l *Limiter) settle(e *entry) {
 
 // nextTry is when n tokens can be had after a refusal of the root: from the
 // lease's own rate, or from the root.
-func (l *Limiter) nextTry(e *entry, ahead []*waiter, n, now int64) time.Duration {
-	if d, ok := e.lease.Meter(n, now); ok {
+func (l *Limiter) nextTry(e *entry, ahead []*waiter, n int64, k kind, now int64) time.Duration {
+	if d, ok := e.lease.Meter(n+e.onLease(k), now); ok {
 		if len(ahead) > 0 {
 			return l.turn(e, total(ahead)+n, now)
 		}
 		return e.force().metered(d)
 	}
-	return max(l.retryAfter(e, n, now), l.turn(e, total(ahead)+n, now))
+	n += l.atRoot(e, k)
+	return max(l.retryAfter(e, n, k, now), l.turn(e, total(ahead)+n, now))
 }

@@ -77,12 +77,12 @@ func (f *fallback) at(l *Limiter, e *entry, now int64) *local.Quota {
 }
 
 // take spends n tokens of the quota of e if it has them.
-func (f *fallback) take(l *Limiter, e *entry, n, now int64) (ok bool, left int64) {
+func (f *fallback) take(l *Limiter, e *entry, n int64, k kind, now int64) (ok bool, left int64) {
 	q := f.at(l, e, now)
 	if f.shape.burst == 0 {
 		return false, 0
 	}
-	if ok = q.Take(n, now); ok {
+	if ok = q.TakeAbove(n, l.keep(k, f.shape.burst), now); ok {
 		f.taken += n
 	}
 	return ok, q.Tokens(now)
@@ -187,7 +187,7 @@ func (l *Limiter) startLevel(e *entry, shape quotaShape, now int64) float64 {
 
 // degrade decides a request by the outage policy. What is held on lease was
 // tried before. mu is held.
-func (l *Limiter) degrade(e *entry, n, now int64) Result {
+func (l *Limiter) degrade(e *entry, n int64, k kind, now int64) Result {
 	switch l.cfg.policy {
 	case FailOpen:
 		return e.force().allow(SourceDegraded, e.force().burst)
@@ -198,14 +198,14 @@ func (l *Limiter) degrade(e *entry, n, now int64) Result {
 	f := e.fallback
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	ok, left := f.take(l, e, n, now)
+	ok, left := f.take(l, e, n, k, now)
 	retry := time.Duration(0)
 	switch {
 	case ok:
 	case f.shape.burst == 0:
 		retry = refusedFor
 	default:
-		retry = max(1, f.quota.RetryAfter(n, now))
+		retry = max(1, f.quota.RetryAfter(n+l.keep(k, f.shape.burst), now))
 	}
 	return e.force().ofQuota(&f.shape, ok, left, retry)
 }
@@ -213,16 +213,16 @@ func (l *Limiter) degrade(e *entry, n, now int64) Result {
 // alone admits a request by the outage policy the short way: with nothing on
 // lease, nobody waiting and nothing under way there is nothing else to ask. A
 // refusal takes the long way, and then stands.
-func (l *Limiter) alone(res *Result, e *entry, n, now int64) bool {
+func (l *Limiter) alone(res *Result, e *entry, n int64, k kind, now int64) bool {
 	if l.cfg.policy != Share || e.rules != nil || !e.mu.TryLock() {
 		return false
 	}
 	t := e.force()
 	left := int64(0)
 	ok := !e.dead && e.flight == nil && len(e.queue) == 0 && e.queued == 0 && e.share == nil &&
-		!t.fixed() && n <= t.largest && e.lease.Rights(now) == 0 && !l.closed.Load()
+		!t.fixed() && n <= t.most(k) && e.lease.Rights(now) == 0 && !l.closed.Load()
 	if ok {
-		ok, left = e.own.take(l, e, n, now)
+		ok, left = e.own.take(l, e, n, k, now)
 	}
 	shape := &e.own.shape
 	e.active = now
@@ -239,12 +239,12 @@ func (l *Limiter) alone(res *Result, e *entry, n, now int64) bool {
 func (l *Limiter) degradeQueue(e *entry, now int64) {
 	for len(e.queue) > 0 {
 		w := e.queue[0]
-		if e.lease.TakeLate(now, w.n) { // it was paid for
+		if e.lease.TakeLateAbove(now, w.n, e.onLease(w.kind)) { // it was paid for
 			e.queue = e.queue[1:]
 			l.decide(e, w, e.force().allow(SourceLease, e.lease.Balance(now)))
 			continue
 		}
-		res := l.degrade(e, w.n, now)
+		res := l.degrade(e, w.n, w.kind, now)
 		if w.patient && !res.Allowed {
 			l.block(e, SourceDegraded, res.RetryAfter, now)
 			return

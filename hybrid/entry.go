@@ -23,7 +23,9 @@ type entry struct {
 	terms               atomic.Pointer[terms]    // in force; changed under mu
 	standing            atomic.Pointer[standing] // nil: none; changed under mu
 	lease               local.Lease
-	denied, prefiltered atomic.Uint64 // requests for one token, refused without taking mu
+	denied, prefiltered atomic.Uint64            // requests for one token, refused without taking mu
+	lowStanding         atomic.Pointer[standing] // for requests of low priority; changed under mu
+	lowly               atomic.Bool              // some of those were made since the last message
 
 	mu      sync.Mutex
 	key     string      // in Redis
@@ -75,7 +77,9 @@ type rootView struct {
 	told    int64 // and no later than this one
 	rates   int64 // micro-tokens per second that the leases earn by themselves
 	demand  int64 // micro-tokens per second that their holders see
-	until   int64 // the root said no: nobody asks again before this instant
+	until   int64 // the root said no: nobody asks again before this instant,
+	// and nobody of low priority before this one
+	lowUntil int64
 
 	// Of a timed root:
 	fits  []fit // what it said of those it refused
@@ -275,7 +279,7 @@ func (e *entry) rootHas(n, now int64) bool {
 
 // spare reports whether the root, as it was last told, had left so much over that
 // it is worth a call besides the renewals.
-func (e *entry) spare(n int64) bool { return e.root.tokens >= callsPerLump*n*local.Unit }
+func (e *entry) spare(n, keep int64) bool { return e.root.tokens >= (callsPerLump*n+keep)*local.Unit }
 
 // plenty reports whether those who share the root ask for less than it gains.
 func (e *entry) plenty() bool {
@@ -301,18 +305,31 @@ func (e *entry) compete(refused, expected bool) {
 }
 
 // retryAfter is when n tokens can be asked for again.
-func (l *Limiter) retryAfter(e *entry, n, now int64) time.Duration {
+func (l *Limiter) retryAfter(e *entry, n int64, k kind, now int64) time.Duration {
 	d := e.force().retryAfter(&e.root, n, now)
 	if e.rivals > 1 {
-		d = max(d, time.Duration(e.root.until-now))
+		d = max(d, time.Duration(e.silence(k)-now))
 	}
 	return d
 }
 
+// silence is the instant before which nobody with such a request asks the root.
+func (e *entry) silence(k kind) int64 {
+	if k&low == 0 {
+		return e.root.until
+	}
+	return max(e.root.until, e.root.lowUntil)
+}
+
 // hush notes that the root said no to n tokens, and for how long nobody need
 // ask: a horizon at most, spread so that instances do not ask together.
-func (l *Limiter) hush(e *entry, n, now int64) {
+func (l *Limiter) hush(e *entry, n int64, k kind, now int64) {
 	longest := float64(l.cfg.horizon) * (1 - denialsSpread*l.chance())
 	again := float64(e.force().retryAfter(&e.root, n, now)) * math.Max(1, e.rivals)
-	e.root.until = now + int64(math.Min(again, longest))
+	until := now + int64(math.Min(again, longest))
+	if k&low == 0 {
+		e.root.until = until
+	} else {
+		e.root.lowUntil = until
+	}
 }

@@ -16,8 +16,10 @@ var (
 	ErrInvalidKey = errors.New("hybrid: empty key")
 	// ErrInvalidN: a negative number of tokens.
 	ErrInvalidN = errors.New("hybrid: negative number of tokens")
+	// ErrInvalidPriority: neither PriorityNormal nor PriorityLow.
+	ErrInvalidPriority = errors.New("hybrid: unknown priority")
 	// ErrExceedsBurst: more tokens than the burst, or than this instance's local
-	// share of it. The request can never pass, so there is no RetryAfter.
+	// share of it, less what low priority leaves alone. The request can never pass, so there is no RetryAfter.
 	ErrExceedsBurst = errors.New("hybrid: the request exceeds the burst, or this instance's share of it, and can never pass")
 	// ErrWouldExceedDeadline: Wait cannot get the permit before the context's
 	// deadline. It matches context.DeadlineExceeded as well.

@@ -49,6 +49,10 @@ func (l *Limiter) message(e *entry, now int64) *flight {
 		f.expected = e.sure(now)
 	}
 	needs := l.board(e, f)
+	reserve := int64(0)
+	if e.lowly.Swap(false) { // a lump would be theirs as well
+		reserve = l.reserve
+	}
 	if e.share != nil { // what is asked for may be spent when the answer comes: it is held
 		boarded := int64(0)
 		for _, w := range f.waiters {
@@ -98,7 +102,7 @@ func (l *Limiter) message(e *entry, now int64) *flight {
 		Rate: rate, Burst: burst,
 		Charge: e.fallback.owed(now) * local.Unit,
 		Live:   live, Peak: all,
-		Needs: needs,
+		Reserve: reserve, Needs: needs,
 	}
 	if !l.cfg.algorithm.windowed() { // a window ends all at once, and its key with it
 		f.msg.Seen, f.msg.Known = e.mustBeThere(now)
@@ -145,33 +149,42 @@ func (l *Limiter) board(e *entry, f *flight) []remote.Need {
 	)
 	for i, w := range e.queue {
 		last := len(needs) - 1
-		fits := last >= 0 && needs[last].Tokens == w.n*local.Unit && needs[last].Queue == w.patient
+		need := remote.Need{Tokens: w.n * local.Unit, Queue: w.patient, Low: w.kind&low != 0}
+		fits := last >= 0 && needs[last].Like(need)
 		if !fits && len(needs) == remote.MaxNeeds {
 			stay = append(stay, e.queue[i:]...)
 			break
 		}
-		if held || e.share != nil && !e.share.Take(w.n) {
+		if held || e.share != nil && !e.afford(w.n, l.atShare(e, w.kind)) {
 			if w.patient {
 				held = true
 				stay = append(stay, w)
 			} else {
-				l.decide(e, w, e.force().refuse(SourcePrefilter, 0, e.share.RetryAfter(w.n)))
+				l.decide(e, w, e.force().refuse(SourcePrefilter, 0, e.share.RetryAfter(w.n+l.atShare(e, w.kind))))
 			}
 			continue
 		}
 		if fits {
 			needs[last].Count++
 		} else {
-			needs = append(needs, remote.Need{Tokens: w.n * local.Unit, Count: 1, Queue: w.patient})
+			need.Count = 1
+			needs = append(needs, need)
 		}
 		f.waiters = append(f.waiters, w)
 		if !w.boarded {
 			w.boarded = true
-			e.note(w.n)
+			if w.kind&low == 0 {
+				e.note(w.n)
+			}
 		}
 	}
 	e.queue = stay
 	return needs
+}
+
+// afford charges n tokens to the local share if so many are left besides.
+func (e *entry) afford(n, keep int64) bool {
+	return e.share.Level() >= n+keep && e.share.Take(n) || keep == 0 && e.share.Take(n)
 }
 
 // send hands a message to the remote client. mu is held.

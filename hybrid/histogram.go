@@ -52,8 +52,13 @@ type lefts [leftSteps + 1]atomic.Uint64
 // observe counts n decisions that found that many of burst tokens left.
 func (l *lefts) observe(n uint64, left, burst int64) {
 	if n > 0 && burst > 0 {
-		l[(max(0, min(left, burst))*leftSteps+burst-1)/burst].Add(n)
+		l[leftTenths(left, burst)].Add(n)
 	}
+}
+
+// leftTenths is what is left of a burst in tenths, rounded up.
+func leftTenths(left, burst int64) int64 {
+	return (max(0, min(left, burst))*leftSteps + burst - 1) / burst
 }
 
 func (l *lefts) histogram() Histogram {

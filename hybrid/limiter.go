@@ -23,6 +23,7 @@ import (
 // It may be used by many goroutines at once; end it with [Limiter.Close].
 type Limiter struct {
 	cfg     config
+	reserve int64                    // thousandths of a bucket that low priority leaves alone
 	terms   atomic.Pointer[terms]    // of all keys without a limit of their own
 	rules   atomic.Pointer[ruleBook] // nil: there can be none
 	limitMu sync.Mutex               // held by the one who changes terms or rules
@@ -84,6 +85,7 @@ func New(rdb redis.UniversalClient, limit Limit, options ...Option) (*Limiter, e
 	}
 	l := &Limiter{
 		cfg:     c,
+		reserve: c.thousandths(),
 		keys:    local.NewTable[*entry](c.maxKeys),
 		epoch:   time.Now(),
 		events:  eventQueue{handle: c.events, log: c.log.With(slog.String("limiter", c.name))},

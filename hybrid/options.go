@@ -50,6 +50,7 @@ type config struct {
 	policy    OutagePolicy
 	maxKeys   int
 	near      float64
+	reserve   float64
 	shadow    bool
 	events    func(Event)
 	log       *slog.Logger
@@ -203,6 +204,7 @@ func newConfig(options []Option) config {
 		headroom:  DefaultHeadroom,
 		maxKeys:   DefaultMaxKeys,
 		near:      DefaultNearLimit,
+		reserve:   DefaultPriorityReserve,
 
 		reservation: DefaultReservation,
 	}
@@ -253,6 +255,8 @@ func (c *config) validate() error {
 		return bad("WithRules", "contradicts WithLimitByKey: one of them names the limit of a key")
 	case c.algorithm >= algorithms:
 		return bad("WithAlgorithm", "unknown %v", c.algorithm)
+	case !(c.reserve >= 0 && c.reserve < 1):
+		return bad("WithPriorityReserve", "must be at least 0 and below 1, not %v", c.reserve)
 	case c.maxKeys < 1:
 		return bad("WithMaxKeys", "must be at least 1, not %d", c.maxKeys)
 	}

@@ -63,7 +63,7 @@ func (w *waiter) tooLate(f *flight, turn time.Duration) bool {
 
 // admitAt gives a waiter its permit, and the instant of its turn. mu is held.
 func (l *Limiter) admitAt(e *entry, w *waiter, res Result, due int64) {
-	l.record(e, w.n, res)
+	l.record(e, w.n, w.kind, res)
 	l.finish(e, w, verdict{res: res, due: due})
 }
 

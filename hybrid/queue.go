@@ -12,6 +12,7 @@ import (
 // A waiter is a caller who waits for a decision.
 type waiter struct {
 	n        int64
+	kind     kind
 	patient  bool  // Wait: stays until it is served
 	deadline int64 // instant by which a patient one must be served; 0: none
 	gone     bool  // decided, or nobody listens any more
@@ -58,17 +59,19 @@ func (l *Limiter) decide(e *entry, w *waiter, res Result) {
 	if e.force().timed {
 		e.untilReset(&res, l.now())
 	}
-	l.record(e, w.n, res)
+	l.record(e, w.n, w.kind, res)
 	l.finish(e, w, verdict{res: res})
 }
 
 // record counts a decision.
-func (l *Limiter) record(e *entry, n int64, res Result) {
+func (l *Limiter) record(e *entry, n int64, k kind, res Result) {
 	switch res.Source {
 	case SourceLease:
 		return // the lease counts
 	case SourcePrefilter, SourceDenied:
-		e.note(n) // it is demand, although the root will not hear of the request
+		if k&low == 0 {
+			e.note(n) // it is demand, although the root will not hear of the request
+		}
 	}
 	l.counts.count(res)
 }
@@ -117,8 +120,8 @@ func (l *Limiter) leave(e *entry, w *waiter, cause error) (Result, error) {
 	if cause != nil {
 		return Result{}, cause
 	}
-	res := l.degrade(e, w.n, now)
-	l.record(e, w.n, res)
+	res := l.degrade(e, w.n, w.kind, now)
+	l.record(e, w.n, w.kind, res)
 	return res, nil
 }
 
@@ -191,19 +194,19 @@ func (l *Limiter) turn(e *entry, n, now int64) time.Duration {
 
 // wakeAfter is when a patient one asks again: when the tokens are due, or, if
 // leases leave no room for them, when their holders may have returned some.
-func (l *Limiter) wakeAfter(e *entry, n, now int64) time.Duration {
+func (l *Limiter) wakeAfter(e *entry, n int64, k kind, now int64) time.Duration {
 	if t := e.force(); t.timed {
 		d := t.retryAfter(&e.root, n, now)
 		if e.root.out > 0 { // somebody may give some back
-			d = min(d, time.Duration(e.root.until-now))
+			d = min(d, time.Duration(e.silence(k)-now))
 		}
 		if e.rivals > 1 {
-			d = max(d, time.Duration(e.root.until-now))
+			d = max(d, time.Duration(e.silence(k)-now))
 		}
 		return max(1, d)
 	}
 	due := e.force().timeFor(n*local.Unit-e.root.tokens) - time.Duration(now-e.root.told)
-	due = max(1, due, time.Duration(e.root.until-now)) // the latter may be for who needs less
+	due = max(1, due, time.Duration(e.silence(k)-now)) // the latter may be for who needs less
 	if e.rivals > 1 {
 		return due
 	}

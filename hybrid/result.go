@@ -9,6 +9,9 @@ type Request struct {
 	Key string
 	// N is how many tokens. 0 only looks, as [Limiter.Peek] does.
 	N int
+	// Priority is how important the request is: [PriorityLow] leaves the last share of
+	// the bucket to the others. Default: [PriorityNormal].
+	Priority Priority
 }
 
 // A Result is a decision.

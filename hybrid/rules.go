@@ -90,7 +90,7 @@ func (l *Limiter) weed(e *entry) {
 		switch {
 		case t.fixed() && (t.limit == Unlimited || !w.patient):
 			l.decide(e, w, t.rule())
-		case w.n > t.largest:
+		case w.n > t.most(w.kind):
 			l.finish(e, w, verdict{err: ErrExceedsBurst})
 		default:
 			return false
@@ -118,7 +118,7 @@ func (l *Limiter) adopt(e *entry, t *terms, now int64) {
 	}
 	e.shareOut(l, t)
 	e.ramp = min(e.ramp, t.burst)
-	e.root.until = 0 // the refusal was one of the other limit
+	e.root.until, e.root.lowUntil = 0, 0 // the refusals were those of the other limit
 }
 
 // rules is what an entry needs to ask the user's function for its limit.

@@ -40,7 +40,7 @@ func (s *standing) tell(res *Result, now int64) {
 
 // stand lets a refusal of one token stand. mu is held, no message is under way
 // and nobody waits.
-func (l *Limiter) stand(e *entry, s step, now int64) {
+func (l *Limiter) stand(e *entry, s step, k kind, now int64) {
 	until := now + int64(l.cfg.horizon)
 	if e.rules != nil { // whoever names limits by key wants to be asked
 		until = min(until, e.rules.asked.Load()+int64(l.cfg.horizon))
@@ -50,14 +50,14 @@ func (l *Limiter) stand(e *entry, s step, now int64) {
 	case s.res.Source == SourceDenied && e.lease.Rate() > 0:
 		until = min(until, now+int64(s.wake), e.lease.Opens())
 		if e.plenty() {
-			until = min(until, max(e.root.until, e.rootHasAt(1)))
+			until = min(until, max(e.silence(k), e.rootHasAt(1+l.atRoot(e, k))))
 		}
-	case held > 0:
+	case held > 0 && (k&low == 0 || e.lease.Rate() > 0):
 		return
 	case s.res.Source == SourceDenied:
-		until = min(until, e.root.until)
+		until = min(until, e.silence(k))
 		if e.rivals <= 1 {
-			until = min(until, e.rootHasAt(1))
+			until = min(until, e.rootHasAt(1+l.atRoot(e, k)))
 		}
 	case s.res.Source == SourcePrefilter:
 		until = min(until, now+int64(s.wake))
@@ -66,7 +66,12 @@ func (l *Limiter) stand(e *entry, s step, now int64) {
 	default:
 		return
 	}
-	if s.res.Remaining > 0 || until <= now {
+	if until <= now || s.res.Remaining > 0 && k&low == 0 {
+		return
+	}
+	if k&low != 0 {
+		tenths := &l.counts.left[leftTenths(int64(s.res.Remaining), e.force().burst)]
+		e.lowStanding.Store(&standing{until: until, due: now + int64(s.res.RetryAfter), up: up, res: s.res, count: &l.counts.refused[s.res.Source], left: tenths})
 		return
 	}
 	count, left := &l.counts.refused[s.res.Source], &l.counts.left[0]
@@ -84,6 +89,9 @@ func (l *Limiter) stand(e *entry, s step, now int64) {
 func (e *entry) withdraw() {
 	if e.standing.Load() != nil {
 		e.standing.Store(nil)
+	}
+	if e.lowStanding.Load() != nil {
+		e.lowStanding.Store(nil)
 	}
 }
 

@@ -34,6 +34,9 @@ func (l *Limiter) Take(ctx context.Context, r Request) (res Result, err error) {
 	if r.N == 0 {
 		return l.Peek(ctx, r.Key)
 	}
+	if r.Priority != PriorityNormal {
+		return l.takeLow(ctx, r)
+	}
 	if err := l.check(r); err != nil {
 		return l.shadow(Result{}, err)
 	}
@@ -67,7 +70,7 @@ func (l *Limiter) atHand(res *Result, e *entry, n, now int64) bool {
 		}
 		return true
 	}
-	return !l.up(e) && l.alone(res, e, n, now)
+	return !l.up(e) && l.alone(res, e, n, 0, now)
 }
 
 // check refuses what can never pass, before anything is spent.
@@ -92,10 +95,10 @@ func (l *Limiter) mayFit(r Request) bool {
 	}
 	if e, ok := l.keys.Get(r.Key); ok {
 		t := e.force()
-		return int64(r.N) <= t.largest || t.fixed()
+		return int64(r.N) <= t.most(r.Priority.kind()) || t.fixed()
 	}
 	t, _ := l.termsFor(r.Key)
-	return int64(r.N) <= t.largest || t.fixed()
+	return int64(r.N) <= t.most(r.Priority.kind()) || t.fixed()
 }
 
 // ask decides a request, or waits for Redis to.
@@ -135,55 +138,58 @@ func (l *Limiter) ask(ctx context.Context, e *entry, r Request, patient bool, no
 // begin decides a request under the lock of its key, or gives the waiter that it
 // has become.
 func (l *Limiter) begin(e *entry, r Request, patient bool, deadline, now int64) (*entry, *waiter, verdict) {
-	n := int64(r.N)
+	n, k := int64(r.N), r.Priority.kind()
 	e, now = l.lock(e, r.Key, now)
 	defer e.mu.Unlock()
 	if l.closed.Load() {
 		return e, nil, verdict{err: ErrClosed}
 	}
 	t := e.force()
-	if n > t.largest && n <= e.mine.largest && now-e.root.told >= int64(leaseFor(l.cfg.horizon)) {
+	if n > t.most(k) && n <= e.mine.most(k) && now-e.root.told >= int64(leaseFor(l.cfg.horizon)) {
 		t = e.mine // the limit of another instance, of which nothing was heard for so long
 		l.adopt(e, t, now)
 	}
-	if n > t.largest && !(t.fixed() && !patient) {
+	if n > t.most(k) && !(t.fixed() && !patient) {
 		return e, nil, verdict{err: ErrExceedsBurst}
 	}
 	e.active = now
-	if res, ok := l.atOnce(e, n, now); ok && (res.Allowed || !patient) {
+	if k&low != 0 {
+		e.lowly.Store(true)
+	}
+	if res, ok := l.atOnce(e, n, k, now); ok && (res.Allowed || !patient) {
 		if t.timed {
 			e.untilReset(&res, now)
 		}
-		l.record(e, n, res)
+		l.record(e, n, k, res)
 		return e, nil, verdict{res: res}
 	}
-	w := &waiter{n: n, patient: patient, deadline: deadline, done: make(chan verdict, 1)}
+	w := &waiter{n: n, kind: k, patient: patient, deadline: deadline, done: make(chan verdict, 1)}
 	l.join(e, w, now)
 	return e, w, verdict{}
 }
 
 // atOnce takes a request through the steps that need no network, if nobody is
 // before it. mu is held.
-func (l *Limiter) atOnce(e *entry, n, now int64) (Result, bool) {
+func (l *Limiter) atOnce(e *entry, n int64, k kind, now int64) (Result, bool) {
 	switch t := e.force(); {
 	case t.fixed():
 		return t.rule(), true
 	case len(e.queue) > 0 || e.queued > 0:
 		return Result{}, false
 	case e.flight == nil:
-		s := l.step(e, n, n, now)
+		s := l.step(e, n, n+l.atRoot(e, k), k, now)
 		switch {
 		case s.next != decided:
 		case s.res.Source == SourceLease:
 			l.renewLocked(e, now)
 		case n == 1 && !s.res.Allowed:
-			l.stand(e, s, now)
+			l.stand(e, s, k, now)
 		}
 		return s.res, s.next == decided
-	case e.lease.TakeLate(now, n):
+	case e.lease.TakeLateAbove(now, n, e.onLease(k)):
 		return e.force().allow(SourceLease, e.lease.Balance(now)+e.hint.Load()), true
 	case !l.up(e):
-		return l.degrade(e, n, now), true // the message was sent before; nobody waits for its end
+		return l.degrade(e, n, k, now), true // the message was sent before; nobody waits for its end
 	default:
 		return Result{}, false
 	}
@@ -207,7 +213,7 @@ const (
 // step takes a request down the ladder: the lease, its rate, the local share,
 // the outage policy, a standing refusal of the root, and then the root. mu is
 // held and no message is under way. reach is what the root must have.
-func (l *Limiter) step(e *entry, n, reach, now int64) step {
+func (l *Limiter) step(e *entry, n, reach int64, k kind, now int64) step {
 	refused := func(src Source, remaining int64, retry, wake time.Duration) step {
 		return step{decided, e.force().refuse(src, remaining, retry), wake}
 	}
@@ -215,28 +221,29 @@ func (l *Limiter) step(e *entry, n, reach, now int64) step {
 		e.share.Advance(now)
 		e.share.Hold(e.lease.Rights(now))
 	}
-	earned, meters := e.lease.Meter(n, now)
+	onLease, atRoot, atShare := e.onLease(k), l.atRoot(e, k), l.atShare(e, k)
+	earned, meters := e.lease.Meter(n+onLease, now)
 	switch {
-	case e.lease.TakeLate(now, n):
+	case e.lease.TakeLateAbove(now, n, onLease):
 		return step{decided, e.force().allow(SourceLease, e.lease.Balance(now)+e.hint.Load()), 0}
 	case meters && !e.lease.Paused():
-		if l.up(e) && (e.lease.Due(now) || e.spare(n) || e.plenty() && now >= e.root.until && e.rootHas(n, now)) {
+		if l.up(e) && (e.lease.Due(now) || e.spare(n, atRoot) || e.plenty() && now >= e.silence(k) && e.rootHas(n+atRoot, now)) {
 			return step{next: askRoot}
 		}
 		return refused(SourceDenied, e.lease.Balance(now), e.force().metered(earned), earned)
-	case e.share != nil && e.share.Level() < n:
-		if held := e.lease.Balance(now); held > 0 && e.share.Level()+held >= n && l.up(e) {
+	case e.share != nil && e.share.Level() < n+atShare:
+		if held := e.lease.Balance(now); k&low == 0 && held > 0 && e.share.Level()+held >= n && l.up(e) {
 			return step{next: giveWay}
 		}
-		d := e.share.RetryAfter(n)
+		d := e.share.RetryAfter(n + atShare)
 		return refused(SourcePrefilter, 0, d, d)
 	case !l.up(e) || now < e.badUntil:
-		res := l.degrade(e, n, now)
+		res := l.degrade(e, n, k, now)
 		return step{decided, res, res.RetryAfter}
-	case l.inTheWay(e, n, now):
+	case k&low == 0 && l.inTheWay(e, n, now):
 		return step{next: giveWay}
-	case now < e.root.until && (e.rivals > 1 || !e.rootHas(reach, now)):
-		return refused(SourceDenied, int64(e.bound(now))/local.Unit, l.retryAfter(e, n, now), l.wakeAfter(e, reach, now))
+	case now < e.silence(k) && (e.rivals > 1 || !e.rootHas(reach, now)):
+		return refused(SourceDenied, int64(e.bound(now))/local.Unit, l.retryAfter(e, n+atRoot, k, now), l.wakeAfter(e, reach, k, now))
 	default:
 		return step{next: askRoot}
 	}
@@ -280,12 +287,12 @@ func (l *Limiter) pump(e *entry, now int64) {
 			e.queue = e.queue[1:]
 			l.decide(e, w, t.rule())
 			continue
-		case w.n > t.largest:
+		case w.n > t.most(w.kind):
 			e.queue = e.queue[1:]
 			l.finish(e, w, verdict{err: ErrExceedsBurst})
 			continue
 		}
-		s := l.step(e, w.n, l.reach(e, w.n, w.patient), now)
+		s := l.step(e, w.n, l.reach(e, w.n, w.patient)+l.atRoot(e, w.kind), w.kind, now)
 		switch {
 		case s.next == askRoot:
 			l.send(e, l.message(e, now))

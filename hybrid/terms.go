@@ -14,17 +14,19 @@ import (
 type terms struct {
 	limit Limit
 	units
-	version  int64
-	timed    bool  // what the root holds does not follow from its level and the rate
-	largest  int64 // the largest request that can ever pass
-	mostRate int64 // of a lease, in micro-tokens per second
-	perToken int64 // nanoseconds, if that is a whole number; else 0
+	version int64
+	timed   bool  // what the root holds does not follow from its level and the rate
+	largest int64 // the largest request that can ever pass,
+	// and of those that leave the reserve alone
+	largestLow int64
+	mostRate   int64 // of a lease, in micro-tokens per second
+	perToken   int64 // nanoseconds, if that is a whole number; else 0
 }
 
 // newTerms validates a limit in the light of the options.
 func newTerms(c *config, limit Limit, version int64) (*terms, error) {
 	if limit == Unlimited || limit == Blocked {
-		return &terms{limit: limit, version: version, largest: limit.burst}, nil
+		return &terms{limit: limit, version: version, largest: limit.burst, largestLow: limit.burst}, nil
 	}
 	u, err := limit.units()
 	if err != nil {
@@ -45,6 +47,7 @@ func (c *config) terms(limit Limit, u units, version int64) *terms {
 		largest:  max(1, int64(c.share*float64(u.burst)+1e-9)),
 		mostRate: int64(c.share * u.rate.PerSecond() * local.Unit),
 	}
+	t.largestLow = t.largest - t.largest*c.thousandths()/1000
 	if x := u.rate.Den * local.Unit * 1000; x%u.rate.Num == 0 {
 		t.perToken = x / u.rate.Num
 	}
@@ -68,7 +71,7 @@ func (t *terms) same(o *terms) bool { return t.limit == o.limit && t.version == 
 // under which permits are on lease and a message may be under way.
 func (t *terms) after(bucket *terms) *terms {
 	k := *bucket
-	k.limit, k.version, k.largest = t.limit, t.version, t.largest
+	k.limit, k.version, k.largest, k.largestLow = t.limit, t.version, t.largest, t.largestLow
 	return &k
 }
 

@@ -14,11 +14,16 @@ type fit struct {
 	in time.Duration // from the instant of the answer
 }
 
-// fitsOf takes from an answer what it says of the requests that were refused.
-func fitsOf(needs []remote.Need, a remote.Answer) (fits []fit) {
+// fitsOf takes from an answer what it says of the requests that were refused. Those
+// of low priority need besides what is kept from them.
+func fitsOf(needs []remote.Need, a remote.Answer, kept int64) (fits []fit) {
 	for i, in := range a.Fits {
 		if in > 0 {
-			fits = append(fits, fit{needs[i].Tokens / local.Unit, time.Duration(in) * time.Microsecond})
+			n := needs[i].Tokens / local.Unit
+			if needs[i].Low {
+				n += kept
+			}
+			fits = append(fits, fit{n, time.Duration(in) * time.Microsecond})
 		}
 	}
 	return fits

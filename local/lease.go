@@ -34,6 +34,7 @@ type Lease struct {
 
 	balance atomic.Int64 // tokens; never negative
 	extra   atomic.Int64 // tokens spent beyond the first of each call
+	spare   atomic.Int64 // tokens that TakeLow leaves alone; only the holder writes it
 }
 
 // Take spends n ≥ 1 tokens if the gate is open at now and the balance suffices.

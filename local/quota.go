@@ -57,6 +57,11 @@ func (q *Quota) Take(n, now int64) bool {
 	return n >= 1 && n <= q.burst && q.lim.AllowN(q.time(now), int(n))
 }
 
+// TakeAbove is Take if at least so many tokens are left.
+func (q *Quota) TakeAbove(n, least, now int64) bool {
+	return (least == 0 || q.Tokens(now)-n >= least) && q.Take(n, now)
+}
+
 // Tokens is how many whole tokens are left at now.
 func (q *Quota) Tokens(now int64) int64 {
 	return int64(math.Max(0, q.lim.TokensAt(q.time(now))))

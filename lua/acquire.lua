@@ -29,8 +29,14 @@
 --          told, micro-tokens (-1: it may be full, or nothing is known)
 -- ARGV[19] instances that reach this server, and
 -- ARGV[20] those that lately did (at least as many)
--- ARGV[21..] requests in order of arrival, three arguments each:
---            tokens (micro-tokens), count, 1 if they queue rather than leave
+-- ARGV[21] reserve: the thousandths of what the bucket may hold that requests of
+--          low priority, and the lump, leave alone
+-- ARGV[22..] requests in order of arrival, three arguments each:
+--            tokens (micro-tokens), count, and the sum of
+--            1: they queue rather than leave
+--            2: they are of low priority
+--            4: they book ahead, down to a debt of one burst
+--            8: what they are granted is held on lease, until it is spent there
 --
 -- Returns a flat array of integers as strings: the seven of level() (see
 -- bucket.lua), then the sequence number, the tokens that the holder holds now,
@@ -48,7 +54,7 @@
 -- at most 16 leases swept.
 
 local now = clock()
-if #ARGV < 20 or math.fmod(#ARGV - 20, 3) ~= 0 then return redis.error_reply('ERR wrong number of arguments') end
+if #ARGV < 21 or math.fmod(#ARGV - 21, 3) ~= 0 then return redis.error_reply('ERR wrong number of arguments') end
 for i = 3, #ARGV do
   if not tonumber(ARGV[i]) then return redis.error_reply('ERR an argument is not a number') end
 end
@@ -57,7 +63,7 @@ local ttl = math.min(tonumber(ARGV[8]), LONGEST)
 local kept, returned, spent = tonumber(ARGV[9]), tonumber(ARGV[12]), tonumber(ARGV[13])
 local want, least = tonumber(ARGV[15]), tonumber(ARGV[16])
 local charge, seen = tonumber(ARGV[17]), tonumber(ARGV[18])
-local live, peak = tonumber(ARGV[19]), tonumber(ARGV[20])
+local live, peak, reserve = tonumber(ARGV[19]), tonumber(ARGV[20]), tonumber(ARGV[21])
 
 local function parse_lease(text)
   local s, lump, rate, burst, till, length, demand, part =
@@ -163,25 +169,45 @@ elseif charge < 0 then
 end
 sweep(b, 'h' .. id)
 
+-- The last share of the bucket is kept for important requests. Where others meter
+-- themselves the bucket is what they leave of it, and they keep such a share too.
+local spare = 0
+if reserve > 0 then
+  local rights = part_of(b, limit.burst)
+  if b.rates > 0 or had > 0 then rights = math.max(0, rights - b.out) end
+  spare = floordiv(floordiv(rights, 1000000) * reserve, 1000) * 1000000
+end
+
 -- Requests, exactly as one bucket would decide them in this order. Behind one
--- that queues and does not fit nobody passes.
-local granted, refused, blocked = {}, false, false
+-- that queues and does not fit nobody passes. Those of low priority and those that
+-- book ahead say nothing about a shortage when they are refused.
+local granted, refused, blocked, held = {}, false, false, 0
 local largest, longing = 0, 0 -- of those refused, and of those among them that queue
-for i = 21, #ARGV, 3 do
-  local n, count = tonumber(ARGV[i]), tonumber(ARGV[i + 1])
+for i = 22, #ARGV, 3 do
+  local n, count, flags = tonumber(ARGV[i]), tonumber(ARGV[i + 1]), tonumber(ARGV[i + 2])
+  local queues, low = math.fmod(flags, 2) >= 1, math.fmod(flags, 4) >= 2
+  local holds = math.fmod(flags, 16) >= 8
+  local books = not holds and math.fmod(flags, 8) >= 4 -- what is held can be spent at once
+  local least_left = (low and spare or 0) - (books and limit.burst or 0)
   local can = 0
-  if not blocked then can = math.max(0, math.min(count, floordiv(b.tokens, n))) end
+  if not blocked then can = math.max(0, math.min(count, floordiv(b.tokens - least_left, n))) end
   b.tokens = b.tokens - can * n
-  if can < count then
+  if holds then
+    held = held + can * n
+    b.out = b.out + can * n
+  end
+  if can < count and not low and not books then
     refused = true
     largest = math.max(largest, n)
-    if ARGV[i + 2] == '1' then
+    if queues then
       blocked = true
       longing = math.max(longing, n)
     end
   end
   granted[#granted + 1] = int(can)
 end
+kept = kept + held
+local free = b.tokens - spare -- for a lump
 
 -- lend moves up to that much from the root to the holder, in whole tokens.
 local function lend(most, atleast)
@@ -201,7 +227,7 @@ local joins = false -- its demand counts from now on, so that the others make ro
 
 -- Plenty is when what is wanted is at most half of what is left: then a lump of
 -- it is lent. While somebody is refused, every token goes to a request.
-local done = want == 0 or saving or not refused and b.tokens / 2 >= want and lend(want, least)
+local done = want == 0 or saving or not refused and free / 2 >= want and lend(want, least)
 
 -- The rate: where the root is short, each holder meters itself with a part of
 -- the rate in proportion to its demand, not much above it, and as far as others
@@ -242,7 +268,7 @@ elseif not done and part > 0 then
     else
       -- What the root still has goes along: half of it, or, where it is too little
       -- for somebody here, who now waits for this lease, all.
-      lend(refused and b.tokens or b.tokens / 2, 0)
+      lend(refused and b.tokens or free / 2, 0)
       done = true
     end
     b.out = b.out + math.max(0, burst - kept)
@@ -254,7 +280,7 @@ end
 
 -- Neither plenty nor a rate: a part of what is left, if that is worth having and
 -- nobody else holds any.
-if not done and not refused and b.demand == 0 then lend(b.tokens / 2, least) end
+if not done and not refused and b.demand == 0 then lend(free / 2, least) end
 
 local leased, outage_part = kept > 0 or joins, 0
 if leased then
@@ -267,7 +293,7 @@ if leased then
   -- If the answer is lost, the holder goes by the end it was last told.
   -- What is held while somebody waits for a full root is not prolonged.
   local till = math.max(now + ttl, former)
-  if saving and kept > 0 and rate == 0 then till = former end
+  if saving and kept > 0 and rate == 0 and held == 0 then till = former end
   local l = {
     seq = seq, lump = kept, rate = rate, burst = burst, till = till, ttl = till - now,
     demand = demand, part = outage_part,

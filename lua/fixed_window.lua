@@ -91,18 +91,17 @@ local charge = owed(w, v[1])
 if charge > 0 then count = math.max(count, math.min(count + charge, 2 * w.n)) end
 if charge < 0 then count = math.max(math.min(count, out), count + charge) end
 
-local left, granted, missing = decide(w.n - count)
+local left, granted, missing, refused, hold = decide(w, w.n - count)
 count = w.n - left
+held, out = held + hold, out + hold
 
 -- A lump is lent as long as everybody was served: at most half of what is left, and
 -- less where the window ends before the time is over for which it was wished (a
 -- fifth of the lease). Just before the end a lease would be over on arrival.
 local ends = start + w.period - now
 local ttl = math.min(tonumber(ARGV[8]), LONGEST)
-local refused = false
-for i = 1, #missing do refused = refused or missing[i] > 0 end
 if whole(15) > 0 and not refused and ends * 20 >= ttl then
-  local lump = math.min(whole(15), math.floor(whole(15) * (ends * 5 / ttl)), math.floor(left / 2))
+  local lump = math.min(whole(15), math.floor(whole(15) * (ends * 5 / ttl)), math.floor((left - w.spare) / 2))
   if lump > 0 and lump >= whole(16) then
     held, out, count = held + lump, out + lump, count + lump
   end

@@ -98,5 +98,11 @@ func (h *claimant) spoken(t *tape, l limit) metered {
 	for range t.byte() % 4 {
 		m.needs = append(m.needs, need{n: 1 + t.upTo(l.burst/unit+1)%sizes[t.byte()%4], count: t.upTo(20), queue: t.byte()%2 == 0})
 	}
+	if kinds := t.byte(); kinds%2 == 1 { // other kinds of needs
+		m.reserve = t.upTo(999)
+		for i := range m.needs {
+			m.needs[i].low, m.needs[i].book, m.needs[i].hold = int(kinds>>1)%4 == i, int(kinds>>3)%4 == i, int(kinds>>5)%4 == i
+		}
+	}
 	return m
 }

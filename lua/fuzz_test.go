@@ -109,7 +109,9 @@ func (f *fuzzed) say(h *claimant, m metered, arrives bool) {
 		if a.granted[i] < 0 || a.granted[i] > n.count {
 			f.Fatalf("%d of %d were granted", a.granted[i], n.count)
 		}
-		spendable += a.granted[i] * n.n * unit
+		if !n.hold { // it is in the lump
+			spendable += a.granted[i] * n.n * unit
+		}
 	}
 	if spendable > before.tokens+there+lent {
 		f.Fatalf("%d + %d could be spent before, and %d were earned; %d after: %+v, %+v", before.tokens, there, lent, spendable, m, a)

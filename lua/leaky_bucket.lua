@@ -19,7 +19,7 @@
 -- HMGET and one save.
 
 local now = clock()
-if #ARGV < 20 or math.fmod(#ARGV - 20, 3) ~= 0 then return redis.error_reply('ERR wrong number of arguments') end
+if #ARGV < 21 or math.fmod(#ARGV - 21, 3) ~= 0 then return redis.error_reply('ERR wrong number of arguments') end
 for i = 3, #ARGV do
   if not tonumber(ARGV[i]) then return redis.error_reply('ERR an argument is not a number') end
 end
@@ -43,11 +43,13 @@ if ttl < floordiv(limit.burst * limit.den, limit.num) then
   near = limit.burst - floordiv(ttl * limit.num, limit.den)
 end
 
+local spare = floordiv(floordiv(part_of(b, limit.burst), 1000000) * tonumber(ARGV[21]), 1000) * 1000000
 local granted, blocked = {}, false
-for i = 21, #ARGV, 3 do
+for i = 22, #ARGV, 3 do
   local n, count = tonumber(ARGV[i]), tonumber(ARGV[i + 1])
   local queues = math.fmod(tonumber(ARGV[i + 2]), 2) == 1
   local least = queues and math.max(n, near) or n
+  if math.fmod(tonumber(ARGV[i + 2]), 4) >= 2 then least = least + spare end
   local can = 0
   if not blocked and b.tokens >= least then can = math.min(count, floordiv(b.tokens - least, n) + 1) end
   b.tokens = b.tokens - can * n

@@ -40,8 +40,17 @@ func (l limit) rate() *big.Rat { return big.NewRat(l.num, l.den) }
 
 // A need is a run of equal requests, in tokens.
 type need struct {
-	n, count int64
-	queue    bool
+	n, count               int64
+	queue, low, book, hold bool
+}
+
+func (n need) flags() (sum int64) {
+	for i, set := range []bool{n.queue, n.low, n.book, n.hold} {
+		if set {
+			sum += 1 << i
+		}
+	}
+	return sum
 }
 
 // A message to acquire. Amounts are micro-tokens.
@@ -56,6 +65,7 @@ type message struct {
 	seen                  int64 // if known
 	known                 bool
 	live, peak            int64 // 0: 1
+	reserve               int64
 	needs                 []need
 }
 
@@ -73,17 +83,13 @@ func (m message) args() []any {
 	args := []any{
 		1, m.id, m.seq, m.limit.num, m.limit.den, m.limit.burst, m.limit.version,
 		m.ttl.Microseconds(), m.kept, 0, 0, m.returned, m.spent, m.demand, m.want, m.least,
-		m.charge, -1, max(1, m.live), max(1, m.live, m.peak),
+		m.charge, -1, max(1, m.live), max(1, m.live, m.peak), m.reserve,
 	}
 	if m.known {
 		args[17] = m.seen
 	}
 	for _, n := range m.needs {
-		queue := 0
-		if n.queue {
-			queue = 1
-		}
-		args = append(args, n.n*unit, n.count, queue)
+		args = append(args, n.n*unit, n.count, n.flags())
 	}
 	return args
 }

@@ -166,8 +166,12 @@ func (h *claimant) message(t *rapid.T, l limit) message {
 	for range rapid.IntRange(0, 4).Draw(t, "needs") {
 		m.needs = append(m.needs, need{
 			n: size.Draw(t, "n"), count: rapid.Int64Range(0, 5).Draw(t, "count"),
-			queue: rapid.Bool().Draw(t, "queues"),
+			queue: rapid.Bool().Draw(t, "queues"), low: rapid.IntRange(0, 3).Draw(t, "low") == 0,
+			book: rapid.IntRange(0, 3).Draw(t, "books") == 0, hold: rapid.IntRange(0, 3).Draw(t, "holds") == 0,
 		})
+	}
+	if rapid.Bool().Draw(t, "has a reserve") {
+		m.reserve = rapid.Int64Range(0, 999).Draw(t, "reserve")
 	}
 	return m
 }

@@ -171,12 +171,28 @@ func (r *reference) acquire(m message, now int64) (*reference, answer) {
 	saving := n.saves > now
 
 	granted, refused, blocked := []int64{}, false, false
+	spare := n.limit.burst / unit * m.reserve / 1000 * unit
+	hold := int64(0)
 	for _, need := range m.needs {
-		can := int64(0)
-		if whole := floor(n.tokens); !blocked && whole > 0 {
-			can = min(need.count, whole/(need.n*unit))
+		can, most := int64(0), floor(n.tokens)
+		if need.low {
+			most -= spare
+		}
+		book := need.book && !need.hold
+		if book {
+			most += n.limit.burst
+		}
+		if !blocked && most > 0 {
+			can = min(need.count, most/(need.n*unit))
 		}
 		n.add(-can * need.n * unit)
+		if need.hold {
+			hold += can * need.n * unit
+		}
+		if need.low || book {
+			granted = append(granted, can)
+			continue
+		}
 		refused = refused || can < need.count
 		if can < need.count && need.queue {
 			blocked = true
@@ -187,7 +203,8 @@ func (r *reference) acquire(m message, now int64) (*reference, answer) {
 		granted = append(granted, can)
 	}
 	// A lump when there is plenty, or when nobody else has a demand.
-	if whole := floor(n.tokens); whole > 0 && !saving && !refused && (whole >= 2*m.want || n.demand() == 0) {
+	kept += hold
+	if whole := floor(n.tokens) - spare; whole > 0 && !saving && !refused && (whole >= 2*m.want || n.demand() == 0) {
 		if g := min(m.want, whole/2) / unit * unit; g > 0 && g >= m.least {
 			n.add(-g)
 			kept += g
@@ -195,7 +212,7 @@ func (r *reference) acquire(m message, now int64) (*reference, answer) {
 	}
 	if kept > 0 {
 		till := max(now+ttl, former)
-		if saving {
+		if saving && hold == 0 {
 			till = former
 		}
 		ttl = min(ttl, till-now)

@@ -65,7 +65,7 @@ var refusals = []scenario{
 				}
 			}
 			w.fails(lua.Acquire, m.args()[:4])
-			w.fails(lua.Acquire, m.args()[:21])
+			w.fails(lua.Acquire, m.args()[:22])
 		}
 	}},
 }

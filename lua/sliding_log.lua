@@ -87,7 +87,7 @@ end
 -- A charge is made as far as one limit of debt.
 local left = w.n - (sum - base)
 local weight = math.max(0, math.min(owed(w, top[1]), left + w.n))
-local rest, granted, missing = decide(left - weight)
+local rest, granted, missing = decide(w, left - weight)
 weight = left - rest
 
 if anew then redis.call('UNLINK', KEYS[1]) end

@@ -12,7 +12,7 @@ type scenario struct {
 	run  func(w *world)
 }
 
-var scenarios = slices.Concat(counting, leases, sweeping, clocks, lifetimes, limits, governing, gracing, formats, refusals, outages, fleets)
+var scenarios = slices.Concat(counting, leases, sweeping, clocks, lifetimes, limits, governing, gracing, formats, refusals, kinds, outages, fleets)
 
 func TestScriptsOnMiniredis(t *testing.T) {
 	for _, s := range scenarios {

@@ -26,7 +26,7 @@ local function opening()
     end
     return (ARGV[6] == 'peek' or ARGV[6] == 'reset') and ARGV[6] or nil
   end
-  if #ARGV < 20 or math.fmod(#ARGV - 20, 3) ~= 0 then return nil end
+  if #ARGV < 21 or math.fmod(#ARGV - 21, 3) ~= 0 then return nil end
   for i = 3, #ARGV do
     if not tonumber(ARGV[i]) then return nil end
   end
@@ -58,20 +58,29 @@ local function owed(w, stored)
 end
 
 -- decide gives how many of each run of requests fit into what is left, in their
--- order, and the size of those of which some do not. Behind one that queues and does
--- not fit nobody passes.
-local function decide(left)
-  local granted, missing, blocked = {}, {}, false
-  for i = 21, #ARGV, 3 do
-    local n, count = whole(i), tonumber(ARGV[i + 1])
+-- order, and what those need of which some do not. Behind one that queues and does
+-- not fit nobody passes. Those of low priority need the reserve besides, but hold
+-- nobody back: the fourth value is whether others were refused, the last one is
+-- what is to be held on lease.
+local function decide(w, left)
+  local granted, missing, blocked, refused, held = {}, {}, false, false, 0
+  w.spare = floordiv(w.n * tonumber(ARGV[21]), 1000)
+  for i = 22, #ARGV, 3 do
+    local n, count, flags = whole(i), tonumber(ARGV[i + 1]), tonumber(ARGV[i + 2])
+    local low = math.fmod(flags, 4) >= 2
+    local spare = low and w.spare or 0
     local can = 0
-    if not blocked then can = math.max(0, math.min(count, floordiv(left, n))) end
+    if not blocked then can = math.max(0, math.min(count, floordiv(left - spare, n))) end
     left = left - can * n
+    if math.fmod(flags, 16) >= 8 then held = held + can * n end
     granted[#granted + 1] = can
-    missing[#granted] = can < count and n or 0
-    if can < count and math.fmod(tonumber(ARGV[i + 2]), 2) == 1 then blocked = true end
+    missing[#granted] = can < count and n + spare or 0
+    if can < count and not low then
+      refused = true
+      if math.fmod(flags, 2) == 1 then blocked = true end
+    end
   end
-  return left, granted, missing
+  return left, granted, missing, refused, held
 end
 
 -- head is the beginning of every reply.

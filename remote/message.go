@@ -31,6 +31,15 @@ type Need struct {
 	Tokens int64 // micro-tokens each
 	Count  int64
 	Queue  bool // they queue rather than leave: nobody behind them passes first
+	Low    bool // they leave the reserve of the bucket alone
+	Book   bool // they may take it into a debt of one burst
+	Hold   bool // what they are granted becomes lease, and is spent from there
+}
+
+// Like reports whether both are needs of the same kind and size.
+func (n Need) Like(o Need) bool {
+	n.Count = o.Count
+	return n == o
 }
 
 // A Message states what a holder really holds of a key, what it returns and
@@ -58,7 +67,10 @@ type Message struct {
 	Known bool
 	// Live instances reach the server, of Peak that lately did. 0 stands for 1.
 	Live, Peak int64
-	Needs      []Need
+	// Reserve is how many thousandths of the bucket low needs and the lump leave
+	// alone.
+	Reserve int64
+	Needs   []Need
 }
 
 // A Level is what the root bucket holds. Tokens may be negative: a debt.
@@ -100,21 +112,26 @@ func (m *Message) Args(holder string) []any {
 	if m.Known {
 		seen = max(0, m.Seen)
 	}
-	args := make([]any, 0, 3+21+3*len(m.Needs))
+	args := make([]any, 0, 3+22+3*len(m.Needs))
 	args = append(args,
 		num(lua.Format), holder, strconv.FormatUint(m.Seq, 10),
 		num(m.Limit.Num), num(m.Limit.Den), num(m.Limit.Burst), num(m.Limit.Version),
 		num(m.TTL.Microseconds()), num(m.Kept), num(m.Rate), num(m.Burst),
 		num(m.Returned), num(m.Spent), num(m.Demand), num(m.Want), num(m.Least),
-		num(m.Charge), num(seen), num(max(1, m.Live)), num(max(1, m.Live, m.Peak)))
+		num(m.Charge), num(seen), num(max(1, m.Live)), num(max(1, m.Live, m.Peak)), num(m.Reserve))
 	for _, n := range m.Needs {
-		queue := "0"
-		if n.Queue {
-			queue = "1"
-		}
-		args = append(args, num(n.Tokens), num(n.Count), queue)
+		args = append(args, num(n.Tokens), num(n.Count), num(n.flags()))
 	}
 	return args
+}
+
+func (n Need) flags() (sum int64) {
+	for i, set := range [...]bool{n.Queue, n.Low, n.Book, n.Hold} {
+		if set {
+			sum += 1 << i
+		}
+	}
+	return sum
 }
 
 func (l Limit) args(algorithm *lua.Algorithm, op *lua.Script) []any {

@@ -128,7 +128,7 @@ func TestRealServersRunScriptsOnce(t *testing.T) {
 			}
 			before = s.Counts()
 			_ = s.rdb.EvalSha(t.Context(), lua.Acquire.SHA(), []string{remote.Key("test", "control")},
-				"1", "x", "1", "1", "360", "10000000", "0", "1000000", "0", "0", "0", "0", "0", "0", "0", "0", "0", "-1", "1", "1").Err()
+				"1", "x", "1", "1", "360", "10000000", "0", "1000000", "0", "0", "0", "0", "0", "0", "0", "0", "0", "-1", "1", "1", "0").Err()
 			if n := s.Counts().Sub(before); n.Runs < 2 {
 				t.Errorf("a plain command ran %d times: the test shows nothing", n.Runs)
 			}

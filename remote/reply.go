@@ -48,18 +48,25 @@ func (m *Message) decode(reply any, timed bool) (Answer, error) {
 		a.Fits = v[answerFields+needs : want-1]
 		a.Timed, a.Reset = true, time.Duration(v[want-1])*time.Microsecond
 	}
+	most := m.Kept + m.Want
+	for i, g := range a.Granted {
+		n := m.Needs[i]
+		switch {
+		case g < 0 || g > n.Count:
+			return Answer{}, protocol("%d requests granted of %d", g, n.Count)
+		case n.Hold:
+			most += g * n.Tokens
+		}
+	}
 	switch {
 	case a.Seq != m.Seq:
 		return Answer{}, protocol("the answer to message %d instead of %d", a.Seq, m.Seq)
 	case a.Part < 0 || a.Part > Whole:
 		return Answer{}, protocol("a part of %d millionths", a.Part)
-	case a.Lump < 0 || a.Lump > m.Kept+m.Want, a.Rate < 0 || a.Rate > m.Rate, a.Burst < 0 || a.Burst > m.Burst, a.TTL < 0 || a.TTL > m.TTL:
+	case a.Lump < 0 || a.Lump > most, a.Rate < 0 || a.Rate > m.Rate, a.Burst < 0 || a.Burst > m.Burst, a.TTL < 0 || a.TTL > m.TTL:
 		return Answer{}, protocol("a lease of %d for %v where %d was held and %d asked for", a.Lump, a.TTL, m.Kept, m.Want)
 	}
 	for i, g := range a.Granted {
-		if g < 0 || g > m.Needs[i].Count {
-			return Answer{}, protocol("%d requests granted of %d", g, m.Needs[i].Count)
-		}
 		if timed && (a.Fits[i] < 0 || a.Fits[i] == 0 && g < m.Needs[i].Count || a.Fits[i] > longest) {
 			return Answer{}, protocol("%d us until more than %d of %d fit", a.Fits[i], g, m.Needs[i].Count)
 		}

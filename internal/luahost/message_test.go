@@ -42,7 +42,7 @@ func (m message) args() []any {
 	l := m.limit
 	args := append([]any{"1", m.id}, texts(m.seq, l.num, l.den, l.burst, l.version,
 		m.ttl, m.kept, m.most, m.burst, m.returned, m.spent, m.demand, m.want, m.least,
-		m.charge, m.seen-1, max(1, m.live), max(1, m.live, m.peak))...)
+		m.charge, m.seen-1, max(1, m.live), max(1, m.live, m.peak), 0)...)
 	for _, n := range m.needs {
 		queue := int64(0)
 		if n.queue {
