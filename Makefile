@@ -65,8 +65,10 @@ test-full: ## the same suites with large counts, 32-bit tests and more systems
 .PHONY: check
 check: deps tools mod-check lint cross unit standalone
 
-# bench is run without the race detector: it would compile the many packages of the
-# other limiters a second time.
+# These are run without the race detector: it would compile a second time the many
+# packages of the other limiters, and a whole SQL database.
+NORACE = ./bench ./examples/flashsale
+
 .PHONY: check-bench
 check-bench: tools ## check the comparison with other limiters
 	@$(MAKE) --no-print-directory MODULES=./bench mod-check vet staticcheck errcheck unit
@@ -89,7 +91,7 @@ unit: unit-modules ## run the tests of every module
 
 .PHONY: unit-modules
 unit-modules:
-	$(call each,go test,$(GO) test $$(test $$dir = ./bench || echo $(RACE)) -shuffle=on -count=1 -timeout=$(TIMEOUT) $$($(GO) list ./... | grep -v /internal/sim$$))
+	$(call each,go test,$(GO) test $$(case " $(NORACE) " in *" $$dir "*) ;; *) echo $(RACE);; esac) -shuffle=on -count=1 -timeout=$(TIMEOUT) $$($(GO) list ./... | grep -v /internal/sim$$))
 
 # Only some Linux machines run a 32-bit program, so it is tried first. There is
 # no race detector for it.

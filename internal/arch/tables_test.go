@@ -40,6 +40,8 @@ var floors = []row{
 	{path: "examples/cluster", floor: 5, uses: []string{"below", "internal/redistest"}},
 	{path: "examples/outage", floor: 5, uses: []string{"below", "internal/redistest"}},
 	{path: "examples/playground", floor: 5, uses: []string{"below", "internal/redistest"}},
+	{path: "examples/grpc", floor: 6, uses: []string{"below"}},       // stands on contrib
+	{path: "examples/prometheus", floor: 6, uses: []string{"below"}}, // likewise
 	{path: "examples/...", floor: 5, uses: []string{"below"}, optional: true},
 	{path: "contrib/...", floor: 5, uses: []string{"below"}, optional: true},
 	{path: "bench/load", floor: 4, optional: true},

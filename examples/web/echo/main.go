@@ -1,0 +1,55 @@
+// Echo: a middleware of net/http, wrapped.
+package main
+
+import (
+	"flag"
+	"fmt"
+	"log"
+	"net/http"
+	"time"
+
+	"github.com/labstack/echo/v4"
+	"github.com/redis/go-redis/v9"
+
+	"github.com/resilient-go/limiter/hybrid"
+	"github.com/resilient-go/limiter/hybrid/httplimit"
+)
+
+func main() {
+	addr := flag.String("redis", "127.0.0.1:6379", "address of a Redis server")
+	listen := flag.String("addr", "127.0.0.1:8080", "where to serve")
+	flag.Parse()
+	rdb := redis.NewUniversalClient(hybrid.RedisOptions(*addr))
+	handler, lim, err := newHandler(rdb)
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer func() { _ = lim.Close() }()
+	server := &http.Server{Addr: *listen, Handler: handler, ReadHeaderTimeout: 5 * time.Second}
+	log.Println("serving http://" + *listen)
+	log.Println(server.ListenAndServe())
+}
+
+// newLimiter is the limit of an address, and the middleware that keeps it.
+func newLimiter(rdb redis.UniversalClient) (*hybrid.Limiter, func(http.Handler) http.Handler, error) {
+	lim, err := hybrid.New(rdb, hybrid.PerMinute(5), hybrid.WithName("web"), hybrid.WithExpectedInstances(1))
+	if err != nil {
+		return nil, nil, err
+	}
+	limit, err := httplimit.New(lim) // by address; httplimit.WithKey sets another key
+	return lim, limit, err
+}
+
+func newHandler(rdb redis.UniversalClient) (http.Handler, *hybrid.Limiter, error) {
+	lim, limit, err := newLimiter(rdb)
+	if err != nil {
+		return nil, nil, err
+	}
+	e := echo.New()
+	e.Use(echo.WrapMiddleware(limit))
+	e.GET("/", func(c echo.Context) error {
+		res, _ := httplimit.FromContext(c.Request().Context())
+		return c.String(http.StatusOK, fmt.Sprintf("hello, %d left\n", res.Remaining))
+	})
+	return e, lim, nil
+}
