@@ -17,3 +17,6 @@ func Sleep(l *Limiter) (jump func(time.Duration)) {
 // Unannounced keeps a limiter from announcing itself, so that its calls are those
 // for keys. Tests of the fleet do without.
 func Unannounced() Option { return func(c *config) { c.alone = true } }
+
+// Announced undoes Unannounced.
+func Announced() Option { return func(c *config) { c.alone = false } }

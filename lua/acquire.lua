@@ -285,10 +285,10 @@ if not done and not refused and b.demand == 0 then lend(free / 2, least) end
 local leased, outage_part = kept > 0 or joins, 0
 if leased then
   -- What it goes on with in an outage follows its demand. Half of their equal parts
-  -- is left to the instances that hold nothing here.
+  -- is left to the instances that hold nothing here; everyone keeps an eighth of that.
   local idle = math.max(0, peak - b.holders - 1)
   local all = 1000000 - ceildiv(idle * 1000000, 2 * peak)
-  local fair = math.max(math.floor(all * (demand / math.max(total, 1))), floordiv(500000, peak))
+  local fair = math.max(math.floor(all * (demand / math.max(total, 1))), floordiv(62500, peak))
   outage_part = math.max(0, math.min(fair, all - b.parts))
   -- If the answer is lost, the holder goes by the end it was last told.
   -- What is held while somebody waits for a full root is not prolonged.

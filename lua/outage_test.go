@@ -81,24 +81,23 @@ var outages = []scenario{
 	}},
 	{"parts follow the demand and add up to the whole", func(w *world) {
 		w.equal(w.acquire(holding("a", 1, 90, 2, 2)).part, 750_000)
-		w.equal(w.acquire(holding("b", 1, 10, 2, 2)).part, 250_000) // no more is left: a part of 2
-		w.equal(w.acquire(holding("a", 2, 90, 2, 2)).part, 750_000)
-		w.equal(w.acquire(holding("b", 2, 10, 2, 2)).part, 250_000) // and never less
-		w.equal(w.acquire(holding("a", 3, 10, 2, 2)).part, 500_000)
-		w.equal(w.acquire(holding("b", 3, 10, 2, 2)).part, 500_000)
+		w.equal(w.acquire(holding("b", 1, 10, 2, 2)).part, 100_000)
+		w.equal(w.acquire(holding("a", 2, 90, 2, 2)).part, 900_000)
+		w.equal(w.acquire(holding("b", 2, 90, 2, 2)).part, 100_000) // no more is left until the other renews
+		w.equal(w.acquire(holding("a", 3, 90, 2, 2)).part, 500_000)
+		w.equal(w.acquire(holding("b", 3, 90, 2, 2)).part, 500_000)
 	}},
-	{"a skew of ninety to ten", func(w *world) {
+	{"who joins gets half of an equal part at once, and later what its demand is worth", func(w *world) {
 		for seq := int64(1); seq < 4; seq++ {
-			for i, id := range []string{"a", "b", "c", "d"} {
-				demand := int64(90)
-				if i > 0 {
-					demand = 1 + seq
-				}
-				w.acquire(holding(id, seq, demand, 4, 4))
-			}
+			w.acquire(holding("a", seq, 50, 4, 4))
 		}
-		w.equal(w.acquire(holding("b", 5, 4, 4, 4)).part, 125_000) // half of an equal part
-		w.equal(w.acquire(holding("a", 5, 90, 4, 4)).part, 625_000)
+		w.equal(w.acquire(holding("b", 1, 50, 4, 4)).part, 125_000)
+		w.equal(w.acquire(holding("a", 4, 50, 4, 4)).part, 375_000) // half of 1 - 2/8
+		w.equal(w.acquire(holding("b", 2, 50, 4, 4)).part, 375_000)
+	}},
+	{"who asks for next to nothing keeps a sixteenth of an equal part", func(w *world) {
+		w.acquire(holding("a", 1, 10_000, 4, 4))
+		w.equal(w.acquire(holding("b", 1, 1, 4, 4)).part, 15_625)
 	}},
 	{"a part returns with its lease", func(w *world) {
 		w.acquire(holding("a", 1, 90, 2, 2))
@@ -111,7 +110,7 @@ var outages = []scenario{
 	{"and with its end", func(w *world) {
 		w.acquire(holding("a", 1, 90, 2, 2))
 		w.pass(500 * time.Millisecond)
-		w.equal(w.acquire(holding("b", 1, 10, 2, 2)).part, 250_000)
+		w.equal(w.acquire(holding("b", 1, 10, 2, 2)).part, 100_000)
 		w.pass(600 * time.Millisecond)
 		w.acquire(holding("b", 2, 10, 2, 2)) // sweeps after it has its part
 		w.equal(w.acquire(holding("b", 3, 10, 2, 2)).part, 750_000)
