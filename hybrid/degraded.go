@@ -102,6 +102,13 @@ func (f *fallback) owed(now int64) int64 {
 	return n
 }
 
+// owes reports whether there is something to tell.
+func (f *fallback) owes() bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.taken > 0
+}
+
 // limitOf gives the limit that counts for the degraded bucket of a key. Keys
 // without a place in the table fall together, whatever their limits, into buckets
 // of the limiter's own.

@@ -152,6 +152,11 @@ func TestNeedsAboveTheShareWaitForRedis(t *testing.T) {
 		}
 		r.RestartEmpty()
 		time.Sleep(time.Second)
+		res = allowN(t, lim, "k", 50) // others may still be degraded
+		if res.Allowed || res.RetryAfter > 1960*time.Millisecond || res.Source != hybrid.SourcePrefilter {
+			t.Errorf("just after the outage: %+v", res)
+		}
+		time.Sleep(res.RetryAfter)
 		want(t, "with Redis", allowN(t, lim, "k", 50).Allowed, true)
 	})
 }

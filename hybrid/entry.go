@@ -57,6 +57,7 @@ type entry struct {
 	refused int64   // when the root last said no, 0 if never
 	rivals  float64 // for how much longer than due to stay away after a refusal: others come first
 
+	capped    bool    // the share is that of an outage that is just over
 	part      float64 // of the limit, for an outage that begins before partUntil
 	partUntil int64
 

@@ -395,6 +395,9 @@ func (l *Limiter) breakerChanged(c breaker.Change) {
 		l.moveQueues()
 	case c.To == breaker.Closed:
 		allowed, refused := l.counts.degraded()
+		if n, _ := l.instances(); l.cfg.policy == Share && n > 1 {
+			l.cautious.Store(l.now() + l.cautiousFor())
+		}
 		r := l.outage.end(c.At, allowed, refused)
 		l.reminder.clear()
 		l.events.push(r)

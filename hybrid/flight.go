@@ -160,7 +160,7 @@ func (l *Limiter) board(e *entry, f *flight) []remote.Need {
 				held = true
 				stay = append(stay, w)
 			} else {
-				l.decide(e, w, e.force().refuse(SourcePrefilter, 0, e.share.RetryAfter(w.n+l.atShare(e, w.kind))))
+				l.decide(e, w, e.force().refuse(SourcePrefilter, 0, l.shareHas(e, w.n+l.atShare(e, w.kind), f.sent)))
 			}
 			continue
 		}

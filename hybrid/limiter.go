@@ -37,6 +37,8 @@ type Limiter struct {
 	rtt     atomic.Int64 // of late, in nanoseconds
 	suspect atomic.Pointer[string]
 
+	cautious atomic.Int64 // instant until which keys take no more than in the last outage
+
 	counts   counts
 	outage   outage
 	events   eventQueue

@@ -187,7 +187,7 @@ func (l *Limiter) turn(e *entry, n, now int64) time.Duration {
 		d = (float64(n)*local.Unit - e.bound(now)) / e.force().rate.PerSecond() * 1000 // ns
 	}
 	if e.share != nil && e.share.Level() < n {
-		d = math.Max(d, float64(e.share.RetryAfter(n)))
+		d = math.Max(d, float64(l.shareHas(e, n, now)))
 	}
 	return time.Duration(math.Min(math.Max(0, d), math.MaxInt64/4))
 }

@@ -156,11 +156,15 @@ func (l *Limiter) begin(e *entry, r Request, patient bool, deadline, now int64) 
 	if k&low != 0 {
 		e.lowly.Store(true)
 	}
+	if e.flight == nil {
+		l.mind(e, now)
+	}
 	if res, ok := l.atOnce(e, n, k, now); ok && (res.Allowed || !patient) {
 		if t.timed {
 			e.untilReset(&res, now)
 		}
 		l.record(e, n, k, res)
+		l.own(e, now)
 		return e, nil, verdict{res: res}
 	}
 	w := &waiter{n: n, kind: k, patient: patient, deadline: deadline, done: make(chan verdict, 1)}
@@ -235,7 +239,7 @@ func (l *Limiter) step(e *entry, n, reach int64, k kind, now int64) step {
 		if held := e.lease.Balance(now); k&low == 0 && held > 0 && e.share.Level()+held >= n && l.up(e) {
 			return step{next: giveWay}
 		}
-		d := e.share.RetryAfter(n + atShare)
+		d := l.shareHas(e, n+atShare, now)
 		return refused(SourcePrefilter, 0, d, d)
 	case !l.up(e) || now < e.badUntil:
 		res := l.degrade(e, n, k, now)
@@ -279,6 +283,7 @@ func (l *Limiter) join(e *entry, w *waiter, now int64) {
 // pump moves the queue of a key. Afterwards it is empty, or a message is under
 // way, or a timer is set. mu is held and no message is under way.
 func (l *Limiter) pump(e *entry, now int64) {
+	l.mind(e, now)
 	for len(e.queue) > 0 {
 		w := e.queue[0]
 		t := e.force()
@@ -326,5 +331,6 @@ func (l *Limiter) renewLocked(e *entry, now int64) {
 		return
 	}
 	e.active = now
+	l.mind(e, now)
 	l.send(e, l.message(e, now))
 }

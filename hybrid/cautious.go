@@ -1,0 +1,79 @@
+package hybrid
+
+import (
+	"math"
+	"time"
+
+	"github.com/resilient-go/limiter/local"
+)
+
+// slowestProbe is the longest that another instance may take longer to notice that
+// Redis is back.
+const slowestProbe = int64(960e6)
+
+// cautiousFor is for how long after an outage an instance takes no more than it did
+// in it: others may still be degraded, and their leases are not out yet.
+func (l *Limiter) cautiousFor() int64 { return slowestProbe + int64(leaseFor(l.cfg.horizon)) }
+
+// mind caps what a key takes for a while after an outage, or ends that: its local
+// share is its part in the outage, with what was left there. mu is held and no
+// message is under way.
+func (l *Limiter) mind(e *entry, now int64) {
+	until := l.cautious.Load()
+	if !e.capped && now >= until {
+		return
+	}
+	t := e.force()
+	switch {
+	case e.capped && now >= until:
+		e.capped = false
+		if l.cfg.share == 1 {
+			e.share = nil
+		} else {
+			e.shareOut(l, t)
+		}
+		e.withdraw()
+	case !e.capped && e.tracked && !t.fixed():
+		f := e.fallback
+		f.mu.Lock()
+		defer f.mu.Unlock()
+		part, left := l.part(e, now), math.Inf(1)
+		if f.quota != nil {
+			part, left = f.shape.part, float64(f.quota.Tokens(now))
+		}
+		if part >= 1 {
+			return
+		}
+		e.capped = true
+		rate, burst := part*t.rate.PerSecond(), math.Max(1, part*float64(t.burst))
+		if e.share == nil {
+			s := local.NewShare(rate, burst, now)
+			e.share = &s
+		} else {
+			e.share.Advance(now)
+			e.share.Reshape(rate, burst)
+		}
+		if over := e.share.Level() - int64(math.Min(left, burst)); over > 0 {
+			e.share.Take(over)
+		}
+		e.share.Hold(e.lease.Rights(now))
+		e.withdraw()
+	}
+}
+
+// shareHas is how long n tokens take by the local share. mu is held.
+func (l *Limiter) shareHas(e *entry, n, now int64) time.Duration {
+	d := e.share.RetryAfter(n)
+	if e.capped { // it is another one then
+		d = min(d, max(1, time.Duration(l.cautious.Load()-now)))
+	}
+	return d
+}
+
+// own tells Redis what an outage admitted of a key that is asked for again, if no
+// message would otherwise go out. mu is held.
+func (l *Limiter) own(e *entry, now int64) {
+	if e.capped && e.flight == nil && l.up(e) && e.fallback.owes() {
+		l.send(e, l.message(e, now))
+	}
+}
