@@ -117,7 +117,9 @@ func (s *schedule) audit() {
 	for _, l := range s.books.limits {
 		rate, burst = max(rate, float64(l.perMinute)/60), max(burst, float64(l.burst))
 	}
-	part := s.headroom / float64(s.instances)
+	// A holder's part follows its demand, up to all of it; that the parts add up is
+	// checked at the root.
+	part := s.headroom
 	if s.share < 1 {
 		part = min(part, s.share)
 	}
