@@ -125,7 +125,7 @@ func spread(ctx context.Context, out io.Writer, options *redis.UniversalOptions)
 	slots := map[int64]bool{}
 	buckets := 0
 	err := rdb.ForEachMaster(ctx, func(ctx context.Context, node *redis.Client) error {
-		keys := node.Scan(ctx, 0, "*cluster*", 1000).Iterator()
+		keys := node.Scan(ctx, 0, "*user:*", 1000).Iterator()
 		for keys.Next(ctx) {
 			slot, err := node.ClusterKeySlot(ctx, keys.Val()).Result()
 			if err != nil {

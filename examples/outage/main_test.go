@@ -84,15 +84,15 @@ func TestOutagesOnFakeTime(t *testing.T) {
 			t.Fatal(err)
 		}
 		rows, events, sum := parse(t, out.String())
-		if len(rows) != 20 {
-			t.Fatalf("%d rows, want 20:\n%s", len(rows), &out)
+		if len(rows) != 22 {
+			t.Fatalf("%d rows, want 22:\n%s", len(rows), &out)
 		}
 		for _, i := range []int{5, 6, 7, 13, 14, 15} { // in the outages, but for their first half second
 			if r := rows[i]; r.admitted < 190 || r.admitted > 210 || r.outage != 100 || r.p99 != 0 {
 				t.Errorf("row %d of an outage: %+v, want the limit from the outage policy at once", i, r)
 			}
 		}
-		for _, i := range []int{3, 19} {
+		for _, i := range []int{3, 21} {
 			if r := rows[i]; r.admitted < 190 || r.admitted > 210 || r.outage != 0 {
 				t.Errorf("row %d with Redis: %+v, want the limit", i, r)
 			}
@@ -107,6 +107,12 @@ func TestOutagesOnFakeTime(t *testing.T) {
 		if sum[3] != "50ms" {
 			t.Errorf("the slowest decision took %s, want the remote time-out", sum[3])
 		}
+		// What the outage policy admitted was charged afterwards: all together stay within
+		// one bucket.
+		all, _ := strconv.Atoi(sum[0])
+		if bound, _ := strconv.Atoi(sum[2]); all > bound {
+			t.Errorf("%d admitted in all, where one bucket admits %d", all, bound)
+		}
 		checkSum(t, sum)
 	})
 }
@@ -118,8 +124,8 @@ func TestOutagesOfARealServer(t *testing.T) {
 		t.Fatal(err)
 	}
 	rows, events, sum := parse(t, out.String())
-	if len(rows) != 20 {
-		t.Errorf("%d rows, want 20", len(rows))
+	if len(rows) != 22 {
+		t.Errorf("%d rows, want 22", len(rows))
 	}
 	for _, i := range []int{6, 7, 14, 15} {
 		if r := rows[i]; r.outage != 100 || r.admitted < 20 || r.admitted > 400 {
@@ -168,8 +174,8 @@ func TestReadmeShowsTheStory(t *testing.T) {
 		t.Fatal(err)
 	}
 	rows, events, sum := parse(t, string(text))
-	if len(rows) != 20 || len(events) != instances {
-		t.Errorf("%d rows and events of %d instances, want 20 and %d", len(rows), len(events), instances)
+	if len(rows) != 22 || len(events) != instances {
+		t.Errorf("%d rows and events of %d instances, want 22 and %d", len(rows), len(events), instances)
 	}
 	checkSum(t, sum)
 }

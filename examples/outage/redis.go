@@ -68,6 +68,6 @@ func killAndFreeze(b box) []step {
 		{"Redis is killed", b.Kill, 4},
 		{"Redis is started with its data", b.RestartWithData, 4},
 		{"Redis is frozen: connections stay, nothing is answered", b.Freeze, 4},
-		{"Redis goes on", b.Thaw, 4},
+		{"Redis goes on", b.Thaw, 6},
 	}
 }
