@@ -37,9 +37,9 @@ if charge > 0 then b.tokens = math.min(b.tokens, math.max(b.tokens - charge, -li
 if charge < 0 then b.tokens = math.min(b.tokens - charge, limit.burst) end
 
 -- The least room that a request may find whose turn is to come within the ttl. The
--- product is exact, being below that of a whole queue.
+-- product is exact, being hardly above that of a whole queue.
 local near = 0
-if ttl < floordiv(limit.burst * limit.den, limit.num) then
+if ttl < ceildiv(limit.burst * limit.den, limit.num) then
   near = limit.burst - floordiv(ttl * limit.num, limit.den)
 end
 
