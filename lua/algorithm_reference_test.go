@@ -113,8 +113,8 @@ func (m *logModel) reset() int64 {
 }
 
 // rollingModel: counters of a tenth of the period, the first of which begins with the
-// first request. The one that the period cuts counts in part, in whole thousandths
-// and whole tokens, both rounded up.
+// first request. The one that the period cuts counts in part, in whole thousandths,
+// rounded up, and whole tokens, rounded down.
 type rollingModel struct {
 	n, period, now, start, skew int64
 	list                        []entryAt // at: the number of the counter
@@ -154,7 +154,7 @@ func (m *rollingModel) leftAt(wait int64) int64 {
 			left -= a.n
 		default:
 			part := new(big.Rat).SetFrac64(1000*(end-from), m.width())
-			left -= ceil(new(big.Rat).SetFrac64(ceil(part)*a.n, 1000))
+			left -= ceil(part) * a.n / 1000
 		}
 	}
 	return left

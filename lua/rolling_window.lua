@@ -2,7 +2,8 @@
 --
 -- Purpose: decides waiting requests by an estimate of what was admitted within the
 -- last period: what the counters say that lie in it, and of the oldest one, which
--- the period cuts, the part that lies in it.
+-- the period cuts, the part that lies in it, rounded down: rounded up, a limit of a few
+-- would lose up to a tenth.
 --
 -- KEYS, ARGV and replies: see window.lua. There are no leases: wishes for one
 -- are not heard. What is given back (charge < 0) is taken off the latest counter.
@@ -68,7 +69,7 @@ local function place()
 end
 
 local function used()
-  return full + ceildiv((counters[cut] or 0) * part, 1000)
+  return full + floordiv((counters[cut] or 0) * part, 1000)
 end
 
 local stored = f.l and string.match(f.l, '^%d+ (%d+) (%d+) (%d+) %d+$')
@@ -111,7 +112,7 @@ local function measure()
       if number > cut then rest = rest - count end
       -- When this one has left as far as is needed, if that is enough.
       if count > 0 and rest <= w.n - n then
-        local may = math.min(1000, floordiv((w.n - n - rest) * 1000, count))
+        local may = math.min(1000, ceildiv((w.n - n - rest + 1) * 1000, count) - 1)
         return math.max(1, start + (number + 1) * width - floordiv(may * width, 1000) + period - t)
       end
     end
