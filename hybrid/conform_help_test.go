@@ -1,6 +1,8 @@
 package hybrid_test
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"testing"
@@ -95,3 +97,21 @@ func clients(t testing.TB, r redisServer, n int, limit hybrid.Limit, options ...
 
 // anyKey is a key that no other test of a shared server has.
 func anyKey(t testing.TB) string { return fmt.Sprintf("%s %d", t.Name(), rand.Uint64()) }
+
+// contextFor has a deadline after some time, cancelAfter is cancelled then without one.
+func contextFor(t testing.TB, d time.Duration) (context.Context, context.CancelFunc) {
+	return context.WithTimeout(t.Context(), d)
+}
+
+func cancelAfter(t testing.TB, d time.Duration) (context.Context, context.CancelFunc) {
+	ctx, cancel := context.WithCancel(t.Context())
+	time.AfterFunc(d, cancel)
+	return ctx, cancel
+}
+
+func isTooLate(err error) bool { return errors.Is(err, hybrid.ErrWouldExceedDeadline) }
+
+// newClient is a client of a server in another process.
+func newClient(addr string) *redis.Client {
+	return redis.NewClient(hybrid.RedisOptionsFor(time.Second, addr).Simple())
+}
