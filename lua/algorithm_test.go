@@ -208,7 +208,7 @@ func TestAlgorithmsRefuseNonsense(t *testing.T) {
 						w.Fatalf("argument %d may be x", i)
 					}
 				}
-				for _, n := range []int{0, 1, 4, 7, 19, 21, 22} {
+				for _, n := range []int{0, 1, 4, 7, 19, 20, 22, 23} {
 					if _, err := w.eval(algo.Acquire, w.key, good[:n]); err == nil {
 						w.Fatalf("%d arguments will do", n)
 					}
