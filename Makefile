@@ -91,7 +91,7 @@ unit: unit-modules ## run the tests of every module
 
 .PHONY: unit-modules
 unit-modules:
-	$(call each,go test,$(GO) test $$(case " $(NORACE) " in *" $$dir "*) ;; *) echo $(RACE);; esac) -shuffle=on -count=1 -timeout=$(TIMEOUT) $$($(GO) list ./... | grep -v /internal/sim$$))
+	$(call each,go test,$(GO) test $$(echo " $(NORACE) " | grep -q " $$dir " || echo $(RACE)) -shuffle=on -count=1 -timeout=$(TIMEOUT) $$($(GO) list ./... | grep -v /internal/sim$$))
 
 # Only some Linux machines run a 32-bit program, so it is tried first. There is
 # no race detector for it.

@@ -136,7 +136,7 @@ func (e *engine) apply(s Settings) error {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.settings = s
-	if s.limit() != old.limit() {
+	if s.limit() != old.limit() || s.Algorithm != old.Algorithm {
 		// What is on lease now was cut from the old bucket.
 		lease := max(time.Second, 5*time.Duration(old.Horizon)*time.Millisecond)
 		e.meter.forget(time.Since(e.begun) + lease)

@@ -9,6 +9,7 @@ import (
 
 	"go.uber.org/goleak"
 
+	"github.com/resilient-go/limiter/hybrid"
 	"github.com/resilient-go/limiter/internal/redistest"
 )
 
@@ -18,7 +19,7 @@ func TestMain(m *testing.M) {
 }
 
 // small is a fifth of the defaults, which is enough.
-var small = Settings{Limit: 200, Burst: 200, Load: 400, Instances: 5, Share: 1, Horizon: 200}
+var small = Settings{Limit: 200, Burst: 200, Load: 400, Instances: 5, Share: 1, Horizon: 200, Algorithm: "token bucket"}
 
 // play runs an engine on fake time.
 func play(t *testing.T, s Settings, f func(t *testing.T, e *engine, r *redistest.Mini)) {
@@ -161,6 +162,31 @@ func TestSettingsApplyWhileItRuns(t *testing.T) {
 			t.Errorf("%d changes in the log, want 4", len(got))
 		}
 	})
+}
+
+// Each algorithm keeps its own bound under twice the limit, and uses the limit up.
+func TestEachAlgorithmKeepsItsBound(t *testing.T) {
+	for name := range algorithms {
+		t.Run(name, func(t *testing.T) {
+			s := small
+			s.Algorithm = name
+			play(t, s, func(t *testing.T, e *engine, _ *redistest.Mini) {
+				frames := pass(e, 3*time.Second)
+				checkBound(t, frames)
+				frames = pass(e, 5*time.Second)
+				near(t, "admitted", total(frames, admitted), 1000, 100)
+				checkBound(t, frames)
+				next := small
+				if name == small.Algorithm {
+					next.Algorithm = hybrid.SlidingLog.String()
+				}
+				if err := e.apply(next); err != nil {
+					t.Fatal(err)
+				}
+				checkBound(t, pass(e, 3*time.Second))
+			})
+		})
+	}
 }
 
 func TestWrongSettingsChangeNothing(t *testing.T) {

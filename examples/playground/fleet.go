@@ -32,6 +32,7 @@ func startFleet(redis setup, s Settings, log func(i int, e hybrid.Event)) ([]*in
 		lim, err := hybrid.New(in.rdb, s.limit(),
 			hybrid.WithName("playground"),
 			hybrid.WithExpectedInstances(s.Instances),
+			hybrid.WithAlgorithm(algorithms[s.Algorithm]),
 			hybrid.WithLocalShare(s.Share),
 			hybrid.WithLeaseHorizon(time.Duration(s.Horizon)*time.Millisecond),
 			hybrid.WithEvents(func(e hybrid.Event) { log(i, e) }),

@@ -67,5 +67,6 @@ func changes(old, s Settings) string {
 	add("instances", old.Instances, s.Instances, "")
 	add("local share", old.Share, s.Share, "")
 	add("horizon", old.Horizon, s.Horizon, " ms")
+	add("algorithm", old.Algorithm, s.Algorithm, "")
 	return strings.Join(parts, "; ")
 }

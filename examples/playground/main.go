@@ -42,6 +42,7 @@ func run(ctx context.Context, out io.Writer, args []string) error {
 	flags.IntVar(&s.Limit, "limit", s.Limit, "requests per second, for all instances together")
 	flags.IntVar(&s.Burst, "burst", s.Burst, "how many may pass at once")
 	flags.IntVar(&s.Load, "load", s.Load, "requests per second on all instances together")
+	flags.StringVar(&s.Algorithm, "algorithm", s.Algorithm, "token bucket, leaky bucket, fixed window, sliding log or rolling window")
 	flags.IntVar(&s.Instances, "instances", s.Instances, "how many instances")
 	if err := flags.Parse(args); err != nil {
 		return err

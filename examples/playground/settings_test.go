@@ -12,8 +12,8 @@ func TestSettingsAreRead(t *testing.T) {
 		text, wrong string
 		want        Settings
 	}{
-		"one":           {`{"load": 500}`, "", Settings{1000, 1000, 500, 0, 5, 1, 200}},
-		"all":           {`{"limit":1,"burst":2,"load":0,"skew":1,"instances":12,"share":0.5,"horizon":20}`, "", Settings{1, 2, 0, 1, 12, 0.5, 20}},
+		"one":           {`{"load": 500}`, "", Settings{1000, 1000, 500, 0, 5, 1, 200, "token bucket"}},
+		"all":           {`{"limit":1,"burst":2,"load":0,"skew":1,"instances":12,"share":0.5,"horizon":20}`, "", Settings{1, 2, 0, 1, 12, 0.5, 20, "token bucket"}},
 		"none":          {`{}`, "", defaults},
 		"unknown":       {`{"speed": 1}`, `unknown field "speed"`, Settings{}},
 		"no JSON":       {`load=1`, "settings: ", Settings{}},
@@ -25,6 +25,8 @@ func TestSettingsAreRead(t *testing.T) {
 		"instances":     {`{"instances": 13}`, "instances: from 1 to 12", Settings{}},
 		"share":         {`{"share": 0}`, "local share: from 0.01 to 1", Settings{}},
 		"horizon":       {`{"horizon": 10}`, "horizon: from 20 to 5000", Settings{}},
+		"algorithm":     {`{"algorithm": "dice"}`, `algorithm: there is no "dice"`, Settings{}},
+		"long log":      {`{"algorithm": "sliding log", "limit": 10001}`, "a sliding log takes 10000 at most", Settings{}},
 		"share too low": {`{"burst": 10, "share": 0.05}`, "less than one request", Settings{}},
 	} {
 		got, err := defaults.with(strings.NewReader(c.text))
@@ -59,15 +61,26 @@ func TestLoadIsSpread(t *testing.T) {
 	}
 }
 
-func TestBoundIsThatOfOneBucket(t *testing.T) {
-	s := Settings{Limit: 15, Burst: 4}
+func TestBoundIsThatOfTheAlgorithm(t *testing.T) {
 	for _, c := range []struct {
-		window time.Duration
-		lost   int
-		want   int
-	}{{time.Second, 0, 19}, {100 * time.Millisecond, 0, 6}, {10 * time.Second, 2, 162}} {
+		algorithm string
+		window    time.Duration
+		lost      int
+		want      int
+	}{
+		{"token bucket", time.Second, 0, 19},
+		{"token bucket", 100 * time.Millisecond, 0, 6},
+		{"leaky bucket", 10 * time.Second, 2, 162},
+		{"fixed window", time.Second, 0, 30},
+		{"fixed window", 10 * time.Second, 0, 165},
+		{"sliding log", 100 * time.Millisecond, 0, 15},
+		{"sliding log", 10 * time.Second, 1, 165},
+		{"rolling window", time.Second, 0, 30},
+		{"rolling window", 100 * time.Millisecond, 0, 15},
+	} {
+		s := Settings{Limit: 15, Burst: 4, Algorithm: c.algorithm}
 		if got := s.bound(c.window, c.lost); got != c.want {
-			t.Errorf("%v, %d lost: %d, want %d", c.window, c.lost, got, c.want)
+			t.Errorf("%s, %v, %d lost: %d, want %d", c.algorithm, c.window, c.lost, got, c.want)
 		}
 	}
 }

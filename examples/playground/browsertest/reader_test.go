@@ -27,7 +27,7 @@ func TestPageForAllReaders(t *testing.T) {
 				continue
 			}
 			switch role {
-			case "button", "slider", "image", "log", "heading":
+			case "button", "slider", "combobox", "image", "log", "heading":
 				named[role]++
 				if name == "" {
 					t.Errorf("a %s has no name", role)
@@ -37,7 +37,7 @@ func TestPageForAllReaders(t *testing.T) {
 			}
 		}
 		for role, least := range map[string]int{
-			"button": 11, "slider": 7, "image": 4, "log": 1, "table": 2, "heading": 7, "status": 1, "alert": 1,
+			"button": 11, "slider": 7, "combobox": 1, "image": 4, "log": 1, "table": 2, "heading": 7, "status": 1, "alert": 1,
 		} {
 			if named[role] < least {
 				t.Errorf("%d of the role %s, want at least %d", named[role], role, least)

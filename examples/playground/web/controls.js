@@ -15,6 +15,7 @@ const settings = {
   fleet: {
     instances: ["Instances", Array.from({ length: 12 }, (_, i) => i + 1), String],
     share: ["Local share", [0.05, 0.1, 0.2, 0.25, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1], percent],
+    algorithm: ["Algorithm", ["token bucket", "leaky bucket", "fixed window", "sliding log", "rolling window"]],
     horizon: ["Horizon", [20, 50, 100, 200, 500, 1000, 2000, 5000], (v) => `${v} ms`],
   },
 };
@@ -60,12 +61,31 @@ class Slider {
   }
 }
 
+class Choice {
+  constructor(name, [label, values], place) {
+    const row = document.createElement("div");
+    row.className = "control";
+    row.innerHTML = "<label></label><select></select>";
+    const [caption, input] = row.children;
+    caption.textContent = label;
+    caption.htmlFor = input.id = `set-${name}`;
+    for (const v of values) input.add(new Option(v));
+    input.addEventListener("change", () => post("settings", { [name]: input.value }));
+    this.input = input;
+    place.append(row);
+  }
+
+  show(v) {
+    this.input.value = v;
+  }
+}
+
 export class Controls {
   constructor() {
     this.sliders = {};
     for (const group of ["live", "fleet"]) {
       for (const [name, setting] of Object.entries(settings[group])) {
-        this.sliders[name] = new Slider(name, setting, document.getElementById(group));
+        this.sliders[name] = new (setting.length < 3 ? Choice : Slider)(name, setting, document.getElementById(group));
       }
     }
     document.getElementById("settings").addEventListener("submit", (e) => e.preventDefault());
