@@ -25,6 +25,7 @@ func (l *Limiter) Close() error {
 	}
 	defer close(l.ended)
 	close(l.closing)
+	l.ForceDegraded(0)
 	l.sweeper.stop()
 	l.members.leave(l)
 	l.keys.All(func(e *entry) {

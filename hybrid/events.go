@@ -6,7 +6,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/resilient-go/limiter/breaker"
 	"github.com/resilient-go/limiter/local"
 	"github.com/resilient-go/limiter/remote"
 )
@@ -369,39 +368,5 @@ func (l *Limiter) watchLevel(e *entry, level remote.Level, now int64) {
 	l.counts.near.Add(1)
 	if l.events.handle != nil {
 		l.events.push(NearLimit{At: time.Now(), Key: e.key, Limit: t.limit, Left: int(max(0, level.Tokens/local.Unit))})
-	}
-}
-
-// breakerChanged turns a change of the breaker into events. The breaker calls
-// it in order and under no lock.
-func (l *Limiter) breakerChanged(c breaker.Change) {
-	l.events.push(BreakerChanged{At: c.At, From: c.From.String(), To: c.To.String(), Err: c.Err})
-	switch {
-	case c.From == breaker.Closed && c.To == breaker.Open:
-		allowed, refused := l.counts.degraded()
-		l.outage.begin(c.At, allowed, refused)
-		l.outage.began.Store(max(1, int64(c.At.Sub(l.epoch))))
-		class := remote.ClassOf(c.Err)
-		if class.Misconfigured() {
-			l.reportMisconfigured(class, "", c.Err)
-		}
-		d := Degraded{At: c.At, Class: class.String(), Err: c.Err}
-		d.Instances, d.InstancesAssumed = l.instances()
-		d.InstancesAssumed = d.InstancesAssumed && l.cfg.policy == Share
-		if h := l.members.known.Load(); h != nil {
-			d.InstancesAge = time.Duration(l.now() - h.at)
-		}
-		l.events.push(d)
-		l.moveQueues()
-	case c.To == breaker.Closed:
-		allowed, refused := l.counts.degraded()
-		if n, _ := l.instances(); l.cfg.policy == Share && n > 1 {
-			l.cautious.Store(l.now() + l.cautiousFor())
-		}
-		r := l.outage.end(c.At, allowed, refused)
-		l.reminder.clear()
-		l.events.push(r)
-		l.members.again()
-		l.moveQueues()
 	}
 }

@@ -144,7 +144,7 @@ type gate interface {
 }
 
 // up reports whether Redis may be asked about a key.
-func (l *Limiter) up(*entry) bool { return l.breaker.Closed() }
+func (l *Limiter) up(*entry) bool { return l.breaker.Closed() && !l.outage.drill.Load() }
 
 // now is the instant of the moment: nanoseconds since the limiter was made.
 func (l *Limiter) now() int64 {

@@ -2,7 +2,6 @@ package hybrid
 
 import (
 	"slices"
-	"sync"
 	"sync/atomic"
 	"time"
 
@@ -134,42 +133,6 @@ func raise(told *atomic.Uint64, n uint64) uint64 {
 			return n
 		}
 	}
-}
-
-// outage keeps the length of degraded times.
-type outage struct {
-	began atomic.Int64 // instant at which the last one did
-
-	mu               sync.Mutex // guards what follows
-	since            time.Time  // zero while there is none
-	total, told      time.Duration
-	allowed, refused uint64 // counters when it began
-}
-
-func (o *outage) begin(at time.Time, allowed, refused uint64) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	o.since, o.allowed, o.refused = at, allowed, refused
-}
-
-func (o *outage) end(at time.Time, allowed, refused uint64) Recovered {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	r := Recovered{At: at, Duration: at.Sub(o.since), Allowed: allowed - o.allowed, Refused: refused - o.refused}
-	o.total += r.Duration
-	o.since = time.Time{}
-	return r
-}
-
-func (o *outage) state() (degraded bool, total time.Duration) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	degraded, total = !o.since.IsZero(), o.total
-	if degraded {
-		total += time.Since(o.since)
-	}
-	o.told = max(o.told, total) // the end of an outage is known after the fact
-	return degraded, o.told
 }
 
 // mode is how requests for the key are decided.
