@@ -70,10 +70,10 @@ func (l *Limiter) shareHas(e *entry, n, now int64) time.Duration {
 	return d
 }
 
-// own tells Redis what an outage admitted of a key that is asked for again, if no
+// own tells Redis what an outage admitted of a key that is asked for again, when no
 // message would otherwise go out. mu is held.
 func (l *Limiter) own(e *entry, now int64) {
-	if e.capped && e.flight == nil && l.up(e) && e.fallback.owes() {
+	if e.flight == nil && now >= e.badUntil && !e.dead && !l.closed.Load() && l.up(e) && e.fallback.owes() {
 		l.send(e, l.message(e, now))
 	}
 }

@@ -97,7 +97,7 @@ func (l *Limiter) returning(e *entry, now int64) *remote.Message {
 	return &remote.Message{
 		Key: e.key, Limit: e.mine.remote(), Seq: l.seq.Add(1), TTL: leaseFor(l.cfg.horizon),
 		Returned: held*local.Unit + part, Spent: spent * local.Unit,
-		Charge: e.fallback.owed(now) * local.Unit,
+		Charge: e.fallback.owed(e, now) * local.Unit,
 		Live:   live, Peak: all,
 	}
 }

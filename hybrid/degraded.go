@@ -88,18 +88,20 @@ func (f *fallback) take(l *Limiter, e *entry, n int64, k kind, now int64) (ok bo
 	return ok, q.Tokens(now)
 }
 
-// owed is what Redis is to be told of: what was admitted, as far as the quota has
-// not gained it back meanwhile. It is told once. Nobody is told for the keys
+// owed is what Redis is to be charged for: what was admitted, as far as the quota
+// has not gained it back meanwhile, and as far as the root has it, since all that
+// must not be is that it gives once more what it gained in the outage. Its level is
+// known when it has answered again. It is told once. Nobody is told for the keys
 // without a place in the table.
-func (f *fallback) owed(now int64) int64 {
+func (f *fallback) owed(e *entry, now int64) int64 {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if f.quota == nil || f.taken == 0 {
+	if f.quota == nil || f.taken == 0 || !f.fresh {
 		return 0
 	}
 	n := min(f.taken, max(0, f.quota.Burst()-f.quota.Tokens(now)))
 	f.taken = 0
-	return n
+	return max(0, min(n, int64(e.bound(now))/local.Unit))
 }
 
 // owes reports whether there is something to tell.

@@ -100,7 +100,7 @@ func (l *Limiter) message(e *entry, now int64) *flight {
 		Demand: int64(e.demand.PerSecond() * local.Unit),
 		Want:   want * local.Unit, Least: least * local.Unit,
 		Rate: rate, Burst: burst,
-		Charge: e.fallback.owed(now) * local.Unit,
+		Charge: e.fallback.owed(e, now) * local.Unit,
 		Live:   live, Peak: all,
 		Reserve: reserve, Needs: needs,
 	}
@@ -239,6 +239,7 @@ func (l *Limiter) land(e *entry, f *flight, a remote.Answer, err error) {
 		l.degradeQueue(e, now)
 	default:
 		l.pump(e, now)
+		l.own(e, now)
 	}
 	if e.mine.fixed() && e.flight == nil { // the limit was changed meanwhile
 		l.handBack(e, now)
