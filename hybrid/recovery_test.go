@@ -36,6 +36,7 @@ func TestWhatAnOutageAdmittedIsChargedOnce(t *testing.T) {
 			r.Heal()
 			time.Sleep(3 * time.Second) // and no other instance can be degraded
 			allow(t, lim)
+			settle()
 			want(t, "left", peek(t, lim).Remaining, 99-tt.charge)
 			allow(t, lim)
 			want(t, "left later", peek(t, lim).Remaining, 98-tt.charge)
