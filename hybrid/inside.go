@@ -2,6 +2,7 @@ package hybrid
 
 import (
 	"errors"
+	"math"
 	"time"
 
 	"github.com/resilient-go/limiter/breaker"
@@ -34,6 +35,19 @@ func init() {
 			return decision(v), nil
 		}
 		return inside.Decision{}, &asked{l: l, e: e, w: w}
+	}
+	inside.Held = func(limiter any, key string) inside.Holding {
+		l := limiter.(*Limiter)
+		e, ok := l.keys.Get(key)
+		if !ok {
+			return inside.Holding{}
+		}
+		e.mu.Lock()
+		defer e.mu.Unlock()
+		return inside.Holding{
+			Worth: e.lease.Worth(l.now()), Tokens: e.lease.Balance(math.MinInt64), Part: e.lease.Part(),
+			Rate: e.lease.Rate(), Paused: e.lease.Paused(),
+		}
 	}
 	inside.BreakerChanged = func(limiter any) { limiter.(*Limiter).moveQueues() }
 }

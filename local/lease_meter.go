@@ -85,15 +85,9 @@ func (l *Lease) earn(now int64) {
 		}
 		return
 	}
-	hi, lo := bits.Mul64(uint64(l.rate), uint64(now-l.since))
-	lo, carry := bits.Add64(lo, l.rest, 0)
-	gain, rest := bits.Div64(hi+carry, lo, 1e9) // the rate is below 2^53, the time below 2^35
-	room := uint64(max(0, l.burst-l.level*Unit-l.part))
-	if gain >= room {
-		gain, rest = room, 0
-	}
+	gain, rest := l.gain(now)
 	l.since, l.rest = now, rest
-	l.part += int64(gain)
+	l.part += gain
 	if whole := l.part / Unit; whole > 0 {
 		l.part %= Unit
 		l.balance.Add(whole)
@@ -101,4 +95,30 @@ func (l *Lease) earn(now int64) {
 		l.earned += whole
 	}
 	l.level = l.balance.Load()
+}
+
+// gain is what the rate is worth from since until now, and the rest.
+func (l *Lease) gain(now int64) (gain int64, rest uint64) {
+	hi, lo := bits.Mul64(uint64(l.rate), uint64(now-l.since))
+	lo, carry := bits.Add64(lo, l.rest, 0)
+	worth, rest := bits.Div64(hi+carry, lo, 1e9) // the rate is below 2^53, the time below 2^35
+	if room := max(0, l.burst-l.level*Unit-l.part); worth >= uint64(room) {
+		return room, 0
+	}
+	return int64(worth), rest
+}
+
+// Worth is what could be spent at now, in micro-tokens: what is held, and what was
+// earned since that was last counted. While the lease is paused that is what it will
+// earn if the answer is as good.
+func (l *Lease) Worth(now int64) int64 {
+	if now >= l.end {
+		return 0
+	}
+	worth := l.balance.Load()*Unit + l.part
+	if l.rate > 0 && now > l.since {
+		gain, _ := l.gain(now)
+		worth += gain
+	}
+	return worth
 }

@@ -48,12 +48,23 @@ type Request interface {
 	Leave(gaveUp bool) Decision
 }
 
+// A Holding is what a limiter holds of a key.
+type Holding struct {
+	Worth  int64 // micro-tokens that could be spent now; see local.Lease
+	Tokens int64 // held, though they may have ended
+	Part   int64 // micro-tokens held besides
+	Rate   int64 // micro-tokens per second
+	Paused bool  // a message was sent, and no answer has come
+}
+
 // What package hybrid puts here. The limiter is a *hybrid.Limiter.
 var (
 	// Option makes the hybrid.Option that has a limiter live in a world.
 	Option func(World) any
 	// Ask begins a request, patient as that of Wait or not: nil if it is decided.
 	Ask func(limiter any, key string, n int, patient bool) (Decision, Request)
+	// Held tells of the lease of a key.
+	Held func(limiter any, key string) Holding
 	// BreakerChanged tells a limiter that Closed says something else.
 	BreakerChanged func(limiter any)
 )

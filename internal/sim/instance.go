@@ -212,18 +212,19 @@ func (i *Instance) Closed() bool { return i.gate.closed() }
 // Acquire implements [inside.World]: the answer counts if it comes within the
 // time-out.
 func (i *Instance) Acquire(m *remote.Message, done func(remote.Answer, error)) error {
-	sent, over := i.w.now, false
+	var p *Post
+	sent := i.w.now
 	finish := func(a remote.Answer, err error) bool {
-		if over {
+		if p.Over {
 			return false
 		}
-		over = true
+		p.Over = true
 		done(a, err)
 		i.gate.heard(sent, err)
 		return true
 	}
 	giveUp := i.after(i.timeout, func() { _ = finish(remote.Answer{}, errTimeout) })
-	i.w.post(i, m, func(p *Post, a remote.Answer, err error) {
+	p = i.w.post(i, m, func(p *Post, a remote.Answer, err error) {
 		i.run(func() {
 			i.w.cancel(giveUp)
 			i.ran = p.Ran

@@ -41,6 +41,7 @@ import (
 type books struct {
 	limits  []limitSpan
 	paid    []entry
+	total   int64 // of those
 	allowed []allowance
 	settled time.Duration // when the last limit was the only one in use, but for leases
 	longest time.Duration // lease
@@ -165,6 +166,17 @@ func (b *books) driftTerm(rate int64) int64 {
 	usable := 0.9 * float64(b.longest) / (1 + b.fast)
 	between := math.Min(float64(b.gap), usable)
 	return int64(float64(rate) * (2*b.fast*between + float64(b.longest)/20))
+}
+
+// pay enters what was paid for.
+func (b *books) pay(at time.Duration, n int64) {
+	b.paid = append(b.paid, entry{at, n})
+	b.total += n
+}
+
+// aheadBy is by how much fast clocks are ahead at a time, of a rate.
+func (b *books) aheadBy(rate float64) float64 {
+	return rate * (b.fast*0.9*b.longest.Seconds()/(1+b.fast) + math.Ceil(b.fast)*b.longest.Seconds()/20)
 }
 
 // quota checks what one instance admitted by itself against a bucket, on its own

@@ -103,9 +103,9 @@ func (s *schedule) overload(rnd *rand.Rand) {
 	end := begin + length
 	s.flood(rnd, s.w.Now(), end, 2*part, even, ask)
 	s.w.Run(begin)
-	before, referenceBefore := s.books.sum(), reference.Admitted
+	before, referenceBefore := s.books.total, reference.Admitted
 	s.w.Run(end)
-	used, want := float64(s.books.sum()-before), float64(reference.Admitted-referenceBefore)
+	used, want := float64(s.books.total-before), float64(reference.Admitted-referenceBefore)
 	s.use = used / want
 	// Where a rate is too small to be shared, or an instance's part of the burst is
 	// a few requests only, the root is full at times before somebody asks again.
@@ -129,13 +129,6 @@ func (s *schedule) flood(rnd *rand.Rand, from, to time.Duration, times float64, 
 		slot := pick.pick(rnd)
 		s.w.At(time.Duration(at), func() { ask(slot, s.usual) })
 	}
-}
-
-func (b *books) sum() (n int64) {
-	for _, e := range b.paid {
-		n += e.n
-	}
-	return n
 }
 
 // patience has some wait for much below the limit: each is served within what is

@@ -74,6 +74,7 @@ func (c *rootCheck) check(p *Post) {
 		}
 	}
 	c.account(p)
+	s.rich.check(r, p)
 }
 
 // settledLimit reports whether no lease can be of a limit that was larger than the
@@ -92,6 +93,7 @@ func (c *rootCheck) account(p *Post) {
 	s, m := c.s, c.s.of(p.From)
 	ttl, _ := strconv.ParseInt(reply[11].(string), 10, 64)
 	s.longest = max(s.longest, time.Duration(ttl)*time.Microsecond)
+	s.books.longest = s.longest
 	if m.last > 0 {
 		s.books.gap = max(s.books.gap, s.w.Now()-m.last)
 	}

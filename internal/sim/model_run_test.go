@@ -20,6 +20,7 @@ type schedule struct {
 	all   []*member // also those that are gone
 	books *books
 	root  *rootCheck
+	rich  *wealth
 	diary *diary // nil unless somebody reads it
 
 	allRest  bool // the load leaves everybody alone
@@ -57,7 +58,7 @@ func newSchedule(p *plan, diary *diary) *schedule {
 		plan: &own, w: New(p.seed), fleet: make([]*member, p.instances), books: newBooks(p.limit),
 		diary: diary, limitNow: p.limit, sum: fnv.New64a(), seen: map[string]int{},
 	}
-	s.root = &rootCheck{s: s}
+	s.root, s.rich = &rootCheck{s: s}, newWealth(s)
 	if diary != nil {
 		diary.w = s.w
 	}
@@ -65,7 +66,11 @@ func newSchedule(p *plan, diary *diary) *schedule {
 	s.w.Network.RTT, s.w.Network.Jitter = p.rtt, p.jitter
 	s.w.Scripted = s.scripted
 	s.w.Landed = s.landed
-	s.w.Losing = func(m *Post) { s.diary.post(m, nil) }
+	s.w.Posted = func(p *Post) { s.rich.flying[p] = true }
+	s.w.Losing = func(p *Post) {
+		delete(s.rich.flying, p)
+		s.diary.post(p, nil)
+	}
 	return s
 }
 
@@ -187,10 +192,10 @@ func (s *schedule) decided(m *member, n int64, patient bool, d inside.Decision) 
 	}
 	switch d.Source {
 	case "lease":
-		s.books.paid = append(s.books.paid, entry{at, n})
+		s.books.pay(at, n)
 		m.shared = append(m.shared, entry{time.Duration(m.Now()), n})
 	case "redis": // Redis charged it when the script ran
-		s.books.paid = append(s.books.paid, entry{m.Ran(), n})
+		s.books.pay(m.Ran(), n)
 		m.shared = append(m.shared, entry{time.Duration(m.Now()), n})
 	case "degraded":
 		m.degraded = append(m.degraded, entry{time.Duration(m.Now()), n})
@@ -217,6 +222,7 @@ func (s *schedule) scripted(p *Post) {
 
 // landed is told each answer that has reached its instance.
 func (s *schedule) landed(p *Post, a remote.Answer, err error) {
+	delete(s.rich.flying, p)
 	s.diary.post(p, err)
 	if err == nil && p.Lost == "" && s.onGrant != nil && (a.Lump > 0 || a.Rate > 0) {
 		s.onGrant(p, a)

@@ -79,6 +79,7 @@ func (s *schedule) step(d time.Duration) {
 // allow enters an addition to the bound of all windows that overlap the time from
 // now on of that length.
 func (s *schedule) allow(tokens float64, lasts time.Duration) {
+	s.rich.excuse(lasts)
 	s.diary.note("up to %.3f tokens more until %v", tokens, s.w.Now()+lasts)
 	s.books.allowed = append(s.books.allowed, allowance{s.w.Now(), s.w.Now() + lasts, tokens})
 }

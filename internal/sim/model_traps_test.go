@@ -23,6 +23,9 @@ func (s *schedule) pause(rnd *rand.Rand) {
 		m.Pause(d)
 		end := s.w.Now() + d
 		s.quiet = max(s.quiet, end)
+		if rnd.IntN(2) == 0 {
+			s.rest(rnd, m, s.w.Now(), end)
+		}
 		if rnd.IntN(4) > 0 {
 			s.burst(rnd, end, 1, s.instances)
 		}
@@ -62,7 +65,11 @@ func (s *schedule) deafen(rnd *rand.Rand) {
 			m.Deafen(true)
 			end := s.w.Now() + d
 			s.rest(rnd, m, s.w.Now(), end)
-			more := min(s.largest(), int(a.Lump/remote.Unit)+1) // than it has
+			lump := int(a.Lump / remote.Unit)
+			more := min(s.largest(), lump+1) // than it has
+			if rnd.IntN(2) == 0 {
+				s.hasten(rnd, slot, lump, more)
+			}
 			for range 1 + rnd.IntN(3) {
 				s.w.At(s.w.Now()+time.Duration(rnd.Float64()*rnd.Float64()*float64(d)), func() {
 					for range 1 + rnd.IntN(12) {
@@ -77,12 +84,31 @@ func (s *schedule) deafen(rnd *rand.Rand) {
 	})
 }
 
+// hasten has a member use a part of its lump within a moment and then ask for more:
+// with so much demand its leases become shorter than the one that it has.
+func (s *schedule) hasten(rnd *rand.Rand, slot, lump, more int) {
+	at := s.w.Now()
+	for range min(4+rnd.IntN(8), lump*2/3) {
+		at += time.Duration(rnd.Int64N(int64(10 * time.Millisecond)))
+		s.w.At(at, func() { s.ask(slot, 1, false, nil) })
+	}
+	s.w.At(at+time.Millisecond, func() { s.ask(slot, more, false, nil) })
+}
+
 // rest has the load leave one member alone for a while, or, so that the root fills
-// up, everybody.
+// up, everybody: but for a token now and then, so that the root notices what ends.
 func (s *schedule) rest(rnd *rand.Rand, m *member, from, to time.Duration) {
 	if rnd.IntN(3) > 0 {
 		s.w.At(from, func() { s.allRest = true })
 		s.w.At(to, func() { s.allRest = false })
+		for k := range time.Duration(12) {
+			slot := rnd.IntN(s.instances)
+			s.w.At(from+(to-from)*(k+1)/12, func() {
+				if other := s.fleet[slot]; other != m {
+					s.ask(slot, 1, false, nil)
+				}
+			})
+		}
 	}
 	s.w.At(from, func() { m.resting = true })
 	s.w.At(to, func() { m.resting = false })
@@ -93,11 +119,12 @@ func (s *schedule) rest(rnd *rand.Rand, m *member, from, to time.Duration) {
 // fills up beside what it holds.
 func (s *schedule) hold(rnd *rand.Rand) {
 	s.times(rnd, 3, func() {
-		kind := rnd.IntN(3)
+		kind := rnd.IntN(4)
 		s.w.Holding = func(p *Post) time.Duration {
 			m := p.Message
 			switch {
-			case kind == 0 && (m.Want == 0 || m.Kept > 0), kind == 1 && m.Returned == 0, s.w.Now() >= s.chaos:
+			case kind == 0 && (m.Want == 0 || m.Kept > 0), kind == 1 && m.Returned == 0,
+				kind == 2 && (m.Want > 0 || m.Kept > 0), s.w.Now() >= s.chaos:
 				return 0
 			}
 			s.w.Holding = nil
@@ -111,6 +138,10 @@ func (s *schedule) hold(rnd *rand.Rand) {
 				s.burst(rnd, rest, 1, s.instances)
 			}
 			s.rest(rnd, sender, rest, end)
+			if rnd.IntN(2) == 0 { // it cannot set right what that message did
+				s.w.At(rest+2*s.timeout/3, func() { sender.Cut(true) })
+				s.w.At(end, func() { sender.Cut(false) })
+			}
 			s.burst(rnd, end, 1.5, s.instances)
 			return d
 		}

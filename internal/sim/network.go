@@ -55,16 +55,20 @@ type Post struct {
 	Reply   any           // of the script
 	Err     error
 	Lost    string // why it went no further
+	Over    bool   // the sender no longer waits for the answer
 }
 
 // post carries a message to Redis and its answer back. What is lost never
 // arrives.
-func (w *World) post(i *Instance, m *remote.Message, arrive func(*Post, remote.Answer, error)) {
+func (w *World) post(i *Instance, m *remote.Message, arrive func(*Post, remote.Answer, error)) *Post {
 	w.calls++
 	p := &Post{From: i, Message: m, Sent: w.Now()}
+	if w.Posted != nil {
+		w.Posted(p)
+	}
 	if w.lost(w.Network.LoseRequest) {
 		w.lose(p, "request")
-		return
+		return p
 	}
 	args := m.Args(i.holder)
 	way := w.way()
@@ -72,6 +76,7 @@ func (w *World) post(i *Instance, m *remote.Message, arrive func(*Post, remote.A
 		way += w.Holding(p)
 	}
 	w.plan(w.now+int64(way), func() { w.deliver(p, args, arrive) })
+	return p
 }
 
 func (w *World) deliver(p *Post, args []any, arrive func(*Post, remote.Answer, error)) {

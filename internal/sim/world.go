@@ -27,8 +27,9 @@ type World struct {
 	Rand *rand.Rand
 	// Network is how messages travel from now on.
 	Network Network
-	// What a test may watch: each script that has run, each message or answer that
+	// What a test may watch: each message that is sent, each script that has run, each message or answer that
 	// was lost, and each that has landed at its instance, with the outcome there.
+	Posted   func(*Post)
 	Scripted func(*Post)
 	Losing   func(*Post)
 	Landed   func(*Post, remote.Answer, error)
