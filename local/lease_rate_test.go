@@ -203,3 +203,26 @@ func TestLeaseThatIsCutLosesItsPart(t *testing.T) {
 	l.Metered(0, 0, ms/2, ms)
 	held(t, l, ms, micro)
 }
+
+// Worth tells what the next report would, and changes nothing.
+func TestLeaseIsWorthWhatItWouldReport(t *testing.T) {
+	l := rated(5, 123_456_789, 100*micro, second)
+	for now := int64(0); now <= second; now += 7_654_321 {
+		l.Take(now, 1)
+		worth := l.Worth(now)
+		if again := l.Worth(now); again != worth {
+			t.Fatalf("at %d it is worth %d and then %d", now, worth, again)
+		}
+		held(t, l, now, worth)
+		l.Grant(worth/micro, worth/micro, second/2, second, 0)
+		l.Metered(123_456_789, 100*micro, now, now)
+	}
+	if worth := l.Worth(second); worth != 0 {
+		t.Errorf("at its end it is worth %d", worth)
+	}
+	l = rated(5, 10*micro, 100*micro, second)
+	l.Report(0) // a message is under way: nothing is earned until the answer makes up for it
+	if worth := l.Worth(100 * ms); worth != 6*micro {
+		t.Errorf("under way it is worth %d, want 5 and 1 that the answer may bring", worth)
+	}
+}
