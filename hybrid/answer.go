@@ -13,7 +13,7 @@ import (
 func (l *Limiter) apply(e *entry, f *flight, a remote.Answer, now int64) {
 	l.govern(e, f.msg.Limit, a.Limit, now)
 	total := a.Lump / local.Unit
-	granted := max(0, total-f.kept)
+	granted := max(0, total-f.kept-f.held(a))
 	due := int64(0) // below, a renewal is
 	switch {
 	case a.Rate > 0: // it renews by the horizon
@@ -70,6 +70,16 @@ func (l *Limiter) apply(e *entry, f *flight, a remote.Answer, now int64) {
 	l.rtt.Store((l.rtt.Load()*7 + rtt) / 8)
 }
 
+// held is how many tokens of an answer are on lease for requests that hold them there.
+func (f *flight) held(a remote.Answer) (tokens int64) {
+	for i, need := range f.msg.Needs {
+		if need.Hold {
+			tokens += a.Granted[i] * need.Tokens / local.Unit
+		}
+	}
+	return tokens
+}
+
 // govern puts the limit in force that the root says applies where that was asked for.
 // mu is held.
 func (l *Limiter) govern(e *entry, asked, applies remote.Limit, now int64) {
@@ -106,7 +116,7 @@ func (l *Limiter) distribute(e *entry, f *flight, a remote.Answer, now int64) {
 		}
 		next = next[need.Count:]
 	}
-	remaining := e.hint.Load() + e.lease.Balance(now) + taken/local.Unit
+	remaining := e.hint.Load() + e.lease.Balance(now) + taken/local.Unit - f.held(a) // which is on lease
 	leaky := l.cfg.algorithm == LeakyBucket
 	water := e.force().burst*local.Unit - a.Tokens - taken // in a leaky bucket, before any of them
 	var (
@@ -125,8 +135,11 @@ func (l *Limiter) distribute(e *entry, f *flight, a remote.Answer, now int64) {
 				e.note(n) // what is refused to them is no demand: it would crowd out the others
 			}
 			switch {
+			case w.gone && need.Hold: // it stays on lease
 			case w.gone:
 				spare += n
+			case need.Hold && e.lease.TakeLate(now, n):
+				l.decide(e, w, e.force().allow(SourceLease, remaining))
 			case leaky && w.patient:
 				l.admitAt(e, w, e.force().allow(SourceRedis, remaining), now+int64(e.force().turnAt(water)))
 			default:

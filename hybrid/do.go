@@ -13,11 +13,16 @@ var ErrLimited = errors.New("hybrid: rate limit exceeded")
 // A LimitedError is a refusal as an error, for functions that return one.
 type LimitedError struct {
 	Key    string
+	Part   string // of a combined decision, see [Combine]
 	Result Result // its RetryAfter says when to come again
 }
 
 func (e *LimitedError) Error() string {
-	return fmt.Sprintf("hybrid: rate limit of %v exceeded, retry after %v", e.Result.Limit, e.Result.RetryAfter)
+	of := ""
+	if e.Part != "" {
+		of = fmt.Sprintf(" (%s)", e.Part)
+	}
+	return fmt.Sprintf("hybrid: rate limit of %v%s exceeded, retry after %v", e.Result.Limit, of, e.Result.RetryAfter)
 }
 
 // Is reports whether target is [ErrLimited].

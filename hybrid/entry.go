@@ -43,6 +43,9 @@ type entry struct {
 	flight *flight   // the message under way, nil if there is none
 	timer  inside.Timer
 
+	claim    claim // the last one that was made
+	claiming bool  // an answer brings tokens that are somebody's: nobody takes them before
+
 	root   rootView
 	share  *local.Share // nil: the whole limit
 	demand local.Demand

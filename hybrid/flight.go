@@ -14,6 +14,7 @@ type flight struct {
 	waiters  []*waiter
 	sent     int64         // instant
 	kept     int64         // tokens
+	holds    bool          // what some of the waiters are granted becomes lease
 	horizon  int64         // of the key, in nanoseconds
 	margin   time.Duration // what the answer takes, as far as is known
 	expected float64       // micro-tokens that the root was thought to have, -1 if that was not known
@@ -149,7 +150,7 @@ func (l *Limiter) board(e *entry, f *flight) []remote.Need {
 	)
 	for i, w := range e.queue {
 		last := len(needs) - 1
-		need := remote.Need{Tokens: w.n * local.Unit, Queue: w.patient, Low: w.kind&low != 0}
+		need := remote.Need{Tokens: w.n * local.Unit, Queue: w.patient, Low: w.kind&low != 0, Hold: w.kind&holds != 0}
 		fits := last >= 0 && needs[last].Like(need)
 		if !fits && len(needs) == remote.MaxNeeds {
 			stay = append(stay, e.queue[i:]...)
@@ -171,6 +172,7 @@ func (l *Limiter) board(e *entry, f *flight) []remote.Need {
 			needs = append(needs, need)
 		}
 		f.waiters = append(f.waiters, w)
+		f.holds = f.holds || w.kind&holds != 0
 		if !w.boarded {
 			w.boarded = true
 			if w.kind&low == 0 {
@@ -213,11 +215,19 @@ func (l *Limiter) land(e *entry, f *flight, a remote.Answer, err error) {
 	if err != nil {
 		l.failed(e, f, err)
 	} else {
+		if f.holds { // what is theirs is taken out before anybody else can
+			e.claiming = true
+			e.lease.Shut(true)
+		}
 		l.apply(e, f, a, now)
 		if f.stale {
 			l.drop(e, now)
 		}
 		l.distribute(e, f, a, now)
+		if f.holds {
+			e.claiming = false
+			e.lease.Shut(e.queued > 0)
+		}
 	}
 	if f.msg.Limit != e.mine.remote() { // the limit was changed meanwhile
 		e.lease.Hurry()

@@ -30,7 +30,7 @@ func init() {
 				return decision(verdict{res: res}), nil
 			}
 		}
-		e, w, v := l.begin(e, r, patient, 0, now)
+		e, w, v := l.begin(e, r, 0, patient, 0, now)
 		if w == nil {
 			return decision(v), nil
 		}
@@ -88,7 +88,7 @@ func (a *asked) Leave(gaveUp bool) inside.Decision {
 			cause = errGaveUp
 		}
 		a.w = nil
-		a.v.res, a.v.err = a.l.leave(a.e, w, cause)
+		a.v = a.l.leave(a.e, w, cause)
 	}
 	d, _ := a.Decided()
 	return d

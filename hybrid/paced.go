@@ -69,21 +69,21 @@ func (l *Limiter) admitAt(e *entry, w *waiter, res Result, due int64) {
 
 // await returns a verdict when its turn has come. A permit whose caller leaves
 // before is lost: the place in the outflow has been taken.
-func (l *Limiter) await(ctx context.Context, v verdict, n int) (Result, error) {
+func (l *Limiter) await(ctx context.Context, v verdict, n int) verdict {
 	left := v.due - l.now()
 	if v.due == 0 || left <= 0 {
-		return v.res, v.err
+		return v
 	}
 	t := time.NewTimer(time.Duration(left))
 	defer t.Stop()
 	err := ErrClosed
 	select {
 	case <-t.C:
-		return v.res, v.err
+		return v
 	case <-ctx.Done():
 		err = ctx.Err()
 	case <-l.closing:
 	}
 	l.counts.lost.Add(uint64(n))
-	return Result{}, err
+	return verdict{err: err}
 }

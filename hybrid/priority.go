@@ -36,7 +36,8 @@ func WithPriorityReserve(f float64) Option { return func(c *config) { c.reserve 
 type kind uint8
 
 const (
-	low kind = 1 << iota // leaves the reserve alone
+	low   kind = 1 << iota // leaves the reserve alone
+	holds                  // its tokens may be given back: they are claimed on the lease
 )
 
 func (p Priority) kind() kind {
@@ -91,7 +92,7 @@ func (t *terms) most(k kind) int64 {
 
 // takeLow is the rest of [Limiter.Take] for low priority.
 func (l *Limiter) takeLow(ctx context.Context, r Request) (res Result, err error) {
-	if err := l.checkLow(r); err != nil {
+	if err := l.checkAny(r); err != nil {
 		return l.shadow(Result{}, err)
 	}
 	now := l.now()
@@ -102,15 +103,15 @@ func (l *Limiter) takeLow(ctx context.Context, r Request) (res Result, err error
 	return l.shadow(res, nil)
 }
 
-// checkLow is check for low priority.
-func (l *Limiter) checkLow(r Request) error {
+// checkAny is check for any priority.
+func (l *Limiter) checkAny(r Request) error {
 	if err := l.check(r); err != nil {
 		return err
 	}
 	switch {
-	case r.Priority != PriorityLow:
+	case r.Priority > PriorityLow:
 		return ErrInvalidPriority
-	case int64(r.N) > l.terms.Load().largestLow && !l.mayFit(r):
+	case int64(r.N) > l.terms.Load().most(r.Priority.kind()) && !l.mayFit(r):
 		return ErrExceedsBurst
 	default:
 		return nil

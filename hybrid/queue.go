@@ -24,6 +24,8 @@ type verdict struct {
 	res Result
 	err error
 	due int64 // the instant at which it is told; 0: at once
+
+	claim claim // of those who asked for one
 }
 
 // Wait waits for one token of a key. See [Limiter.WaitN].
@@ -60,7 +62,13 @@ func (l *Limiter) decide(e *entry, w *waiter, res Result) {
 		e.untilReset(&res, l.now())
 	}
 	l.record(e, w.n, w.kind, res)
-	l.finish(e, w, verdict{res: res})
+	v := verdict{res: res}
+	if res.Source == SourceLease {
+		e.claim = claim{}
+		e.claimed(w.n, w.kind)
+		v.claim = e.claim
+	}
+	l.finish(e, w, v)
 }
 
 // record counts a decision.
@@ -86,7 +94,7 @@ func (l *Limiter) finish(e *entry, w *waiter, v verdict) {
 func (l *Limiter) forget(e *entry, w *waiter) {
 	w.gone = true
 	if w.patient {
-		if e.queued--; e.queued == 0 {
+		if e.queued--; e.queued == 0 && !e.claiming {
 			e.lease.Shut(false)
 		}
 	}
@@ -94,16 +102,16 @@ func (l *Limiter) forget(e *entry, w *waiter) {
 
 // leave is called by a waiter whose time is over: with the error that it ends
 // with, or with none when Redis took too long.
-func (l *Limiter) leave(e *entry, w *waiter, cause error) (Result, error) {
+func (l *Limiter) leave(e *entry, w *waiter, cause error) verdict {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	select {
 	case v := <-w.done: // decided in the same moment
 		if v.due > l.now() {
 			l.counts.lost.Add(uint64(w.n))
-			return Result{}, cause
+			return verdict{err: cause}
 		}
-		return v.res, v.err
+		return v
 	default:
 	}
 	l.forget(e, w)
@@ -118,11 +126,11 @@ func (l *Limiter) leave(e *entry, w *waiter, cause error) (Result, error) {
 		}
 	}
 	if cause != nil {
-		return Result{}, cause
+		return verdict{err: cause}
 	}
 	res := l.degrade(e, w.n, w.kind, now)
 	l.record(e, w.n, w.kind, res)
-	return res, nil
+	return verdict{res: res}
 }
 
 // block stops the queue at its head, a patient one, until a timer rings after

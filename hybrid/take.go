@@ -103,16 +103,22 @@ func (l *Limiter) mayFit(r Request) bool {
 
 // ask decides a request, or waits for Redis to.
 func (l *Limiter) ask(ctx context.Context, e *entry, r Request, patient bool, now int64) (Result, error) {
+	_, v := l.resolve(ctx, e, r, r.Priority.kind(), patient, now)
+	return v.res, v.err
+}
+
+// resolve is ask for requests of any kind. It gives the entry that has decided.
+func (l *Limiter) resolve(ctx context.Context, e *entry, r Request, k kind, patient bool, now int64) (*entry, verdict) {
 	if err := ctx.Err(); err != nil {
-		return Result{}, err
+		return nil, verdict{err: err}
 	}
 	deadline := int64(0)
 	if d, ok := ctx.Deadline(); ok && patient {
 		deadline = int64(d.Sub(l.epoch))
 	}
-	e, w, v := l.begin(e, r, patient, deadline, now)
+	e, w, v := l.begin(e, r, k, patient, deadline, now)
 	if w == nil {
-		return v.res, v.err
+		return e, v
 	}
 	var timeout <-chan time.Time
 	if patient {
@@ -125,22 +131,25 @@ func (l *Limiter) ask(ctx context.Context, e *entry, r Request, patient bool, no
 	}
 	select {
 	case v := <-w.done:
-		return l.await(ctx, v, r.N)
+		return e, l.await(ctx, v, r.N)
 	case <-timeout:
-		return l.leave(e, w, nil)
+		return e, l.leave(e, w, nil)
 	case <-ctx.Done():
-		return l.leave(e, w, ctx.Err())
+		return e, l.leave(e, w, ctx.Err())
 	case <-l.closing:
-		return l.leave(e, w, ErrClosed)
+		return e, l.leave(e, w, ErrClosed)
 	}
 }
 
 // begin decides a request under the lock of its key, or gives the waiter that it
 // has become.
-func (l *Limiter) begin(e *entry, r Request, patient bool, deadline, now int64) (*entry, *waiter, verdict) {
-	n, k := int64(r.N), r.Priority.kind()
+func (l *Limiter) begin(e *entry, r Request, k kind, patient bool, deadline, now int64) (*entry, *waiter, verdict) {
+	n := int64(r.N)
 	e, now = l.lock(e, r.Key, now)
 	defer e.mu.Unlock()
+	if !e.tracked || !l.cfg.algorithm.leased() {
+		k &^= holds // there is no lease to hold them
+	}
 	if l.closed.Load() {
 		return e, nil, verdict{err: ErrClosed}
 	}
@@ -159,13 +168,14 @@ func (l *Limiter) begin(e *entry, r Request, patient bool, deadline, now int64) 
 	if e.flight == nil {
 		l.mind(e, now)
 	}
+	e.claim = claim{}
 	if res, ok := l.atOnce(e, n, k, now); ok && (res.Allowed || !patient) {
 		if t.timed {
 			e.untilReset(&res, now)
 		}
 		l.record(e, n, k, res)
 		l.own(e, now)
-		return e, nil, verdict{res: res}
+		return e, nil, verdict{res: res, claim: e.claim}
 	}
 	w := &waiter{n: n, kind: k, patient: patient, deadline: deadline, done: make(chan verdict, 1)}
 	l.join(e, w, now)
@@ -185,12 +195,14 @@ func (l *Limiter) atOnce(e *entry, n int64, k kind, now int64) (Result, bool) {
 		switch {
 		case s.next != decided:
 		case s.res.Source == SourceLease:
+			e.claimed(n, k)
 			l.renewLocked(e, now)
 		case n == 1 && !s.res.Allowed:
 			l.stand(e, s, k, now)
 		}
 		return s.res, s.next == decided
 	case e.lease.TakeLateAbove(now, n, e.onLease(k)):
+		e.claimed(n, k)
 		return e.force().allow(SourceLease, e.lease.Balance(now)+e.hint.Load()), true
 	case !l.up(e):
 		return l.degrade(e, n, k, now), true // the message was sent before; nobody waits for its end

@@ -25,6 +25,7 @@ type Lease struct {
 	calls  int64 // as last told by Calls
 	rate   int64 // micro-tokens per second; 0: a lump only
 
+	epoch  uint64 // of claims; a new one ends those of the old one
 	burst  int64  // micro-tokens; at this balance and above nothing is earned
 	part   int64  // micro-tokens earned towards the next whole token
 	since  int64  // what was earned before this instant is in the balance,
@@ -35,6 +36,7 @@ type Lease struct {
 	balance atomic.Int64 // tokens; never negative
 	extra   atomic.Int64 // tokens spent beyond the first of each call
 	spare   atomic.Int64 // tokens that TakeLow leaves alone; only the holder writes it
+	claimed atomic.Int64 // tokens, see Claim; only the holder writes it
 }
 
 // Take spends n ≥ 1 tokens if the gate is open at now and the balance suffices.
@@ -103,6 +105,9 @@ func (l *Lease) Balance(now int64) int64 {
 // what it can grow to by a rate.
 func (l *Lease) Rights(now int64) int64 {
 	held := l.Balance(now)
+	if now < l.end {
+		held += l.claimed.Load()
+	}
 	if l.rate > 0 && now < l.end {
 		held = max(held, (l.burst+Unit-1)/Unit)
 	}
@@ -118,6 +123,7 @@ func (l *Lease) Report(now int64) (kept, spent, lost int64) {
 		lost = l.balance.Swap(0)
 		spent = l.account(lost, 0)
 		l.unmeter()
+		l.void()
 		return 0, spent, lost
 	}
 	l.earn(now)
@@ -125,7 +131,7 @@ func (l *Lease) Report(now int64) (kept, spent, lost int64) {
 		l.rate = 0 // the root may have set any rate with the answer that is lost
 	}
 	l.paused = true
-	kept = l.balance.Load()
+	kept = l.balance.Load() + l.claimed.Load()
 	return kept, l.account(kept, kept), 0
 }
 
@@ -150,6 +156,7 @@ func (l *Lease) Grant(kept, total, opens, end, low int64) (lost int64) {
 		next := max(0, b+total-kept)
 		if total < kept {
 			l.part = 0
+			l.void() // the root may not know of them
 		}
 		if l.balance.CompareAndSwap(b, next) {
 			l.told += next - b
@@ -193,7 +200,9 @@ func (l *Lease) Hurry() {
 func (l *Lease) Quiet() { l.low.Store(0) }
 
 // Idle reports whether nothing is held. It may be called by anybody.
-func (l *Lease) Idle() bool { return l.balance.Load() == 0 && !l.metered.Load() }
+func (l *Lease) Idle() bool {
+	return l.balance.Load() == 0 && !l.metered.Load() && l.claimed.Load() == 0
+}
 
 // Rated reports whether the lease has a rate. It may be called by anybody.
 func (l *Lease) Rated() bool { return l.metered.Load() }
@@ -210,6 +219,7 @@ func (l *Lease) Remove(now int64) (held, part, spent, lost int64) {
 	l.gate.Store(0)
 	b := l.balance.Swap(0)
 	spent = l.account(b, 0)
+	l.void()
 	part = l.part
 	if now >= l.end {
 		b, part, lost = 0, 0, b

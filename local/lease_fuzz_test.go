@@ -25,6 +25,7 @@ type books struct {
 	given, earned        int64 // put in: by answers, by the rate
 	spent, removed, lost int64 // taken out
 	unreported, calls    int64
+	claims               []claim
 
 	// What the rates were worth, in 10^-9 micro-tokens: at the most, for the time
 	// of a message at the lower of the rates before and after it.
@@ -66,7 +67,7 @@ func (b *books) accrue(rate, from int64) {
 
 func (b *books) step(t *tape) error {
 	l := &b.lease
-	switch kind := t.byte() % 12; kind {
+	switch kind := t.byte() % 14; kind {
 	case 0, 1:
 		b.advance(t.upTo(mostLife))
 	case 2, 3:
@@ -97,6 +98,16 @@ func (b *books) step(t *tape) error {
 		return b.remove()
 	case 11:
 		return b.meter(1 + t.upTo(mostTokens/100))
+	case 12:
+		n := t.upTo(20)
+		if l.TakeLateAbove(b.now, n, t.upTo(3)) {
+			b.claims = append(b.claims, claim{n, l.Claim(n), true})
+			b.calls++
+		}
+	case 13:
+		if len(b.claims) > 0 {
+			return b.endClaim(t)
+		}
 	}
 	return nil
 }
@@ -123,6 +134,56 @@ func (b *books) take(n int64) error {
 	return nil
 }
 
+// A claim is on tokens that were taken, for which nothing is decided.
+type claim struct {
+	n     int64
+	epoch uint64
+	lives bool
+}
+
+func (b *books) claimed() (sum int64) {
+	for _, c := range b.claims {
+		if c.lives {
+			sum += c.n
+		}
+	}
+	return sum
+}
+
+// void: what was claimed counts as spent.
+func (b *books) void() {
+	n := b.claimed()
+	b.spent += n
+	b.unreported += n
+	for i := range b.claims {
+		b.claims[i].lives = false
+	}
+}
+
+// endClaim commits or releases any claim, also one that has ended.
+func (b *books) endClaim(t *tape) error {
+	i := int(t.byte()) % len(b.claims)
+	c := b.claims[i]
+	b.claims = append(b.claims[:i], b.claims[i+1:]...)
+	if t.byte()%2 == 0 {
+		b.lease.Commit(c.n, b.now, c.epoch)
+		if c.lives {
+			b.spent += c.n
+			b.unreported += c.n
+		}
+		return nil
+	}
+	before := b.lease.Balance(b.now)
+	if back := b.lease.Release(c.n, b.now, c.epoch); back != (c.lives && b.now < b.end) {
+		return fmt.Errorf("a claim that lives: %v, of a lease that ends at %d, was released at %d: %v", c.lives, b.end, b.now, back)
+	} else if !back && c.lives {
+		b.claims = append(b.claims, c) // until the lease says so
+	} else if back && b.lease.Balance(b.now) != before+c.n {
+		return fmt.Errorf("%d came back, the balance went from %d to %d", c.n, before, b.lease.Balance(b.now))
+	}
+	return nil
+}
+
 // told checks what the lease tells to have been spent.
 func (b *books) told(what string, spent int64) error {
 	if spent != b.unreported {
@@ -133,6 +194,9 @@ func (b *books) told(what string, spent int64) error {
 }
 
 func (b *books) report() error {
+	if b.now >= b.end {
+		b.void()
+	}
 	kept, spent, lost := b.lease.Report(b.now)
 	if b.flying || b.now >= b.end {
 		b.rate = 0 // the answer is lost, or all is
@@ -171,11 +235,14 @@ func (b *books) grant(t *tape) error {
 	lost := l.Grant(b.kept, total, b.sent+t.upTo(life), b.end, t.upTo(total))
 	// What was kept and spent meanwhile is a part of the new total; of that there
 	// may be too little.
-	meanwhile := b.unreported
+	meanwhile := b.unreported + b.claimed()
 	next := max(0, total-meanwhile)
 	b.given += next - (b.kept - meanwhile)
 	if lost != max(0, b.kept-meanwhile-next) || b.lease.Calls() != before || b.sum() != earned {
 		return fmt.Errorf("of %d kept and %d spent meanwhile a total of %d makes %d lost", b.kept, meanwhile, total, lost)
+	}
+	if total < b.kept {
+		b.void()
 	}
 	l.Metered(rate, burst, b.sent, b.now)
 	b.accrue(min(b.rate, rate), b.sent)
@@ -191,6 +258,7 @@ func (b *books) sum() int64 {
 
 func (b *books) remove() error {
 	held, part, spent, lost := b.lease.Remove(b.now)
+	b.void()
 	b.removed += held
 	b.lost += lost
 	ended := b.now >= b.end
@@ -220,7 +288,7 @@ func (b *books) meter(n int64) error {
 // check holds the lease against the books.
 func (b *books) check() error {
 	b.sum()
-	held := b.given + b.earned - b.spent - b.removed - b.lost
+	held := b.given + b.earned - b.spent - b.removed - b.lost - b.claimed()
 	visible := held
 	if b.now >= b.end {
 		visible = 0
@@ -237,13 +305,16 @@ func (b *books) check() error {
 		return fmt.Errorf("a part of %d", part)
 	}
 	most := visible
+	if b.now < b.end {
+		most += b.claimed()
+	}
 	if b.now < b.end && l.Rate() > 0 {
 		most = max(most, (b.burst+micro-1)/micro)
 	}
 	if got := l.Rights(b.now); got != most {
 		return fmt.Errorf("rights of %d, want %d", got, most)
 	}
-	if l.Idle() != (held == 0 && b.rate == 0) && !b.flying {
+	if l.Idle() != (held == 0 && b.claimed() == 0 && b.rate == 0) && !b.flying {
 		return fmt.Errorf("idle: %v, with %d held and a rate of %d", l.Idle(), held, b.rate)
 	}
 	earned := new(big.Int).Mul(big.NewInt(b.earned), big.NewInt(micro*second))

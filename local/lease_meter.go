@@ -14,7 +14,7 @@ func (l *Lease) Metered(rate, burst, sent, now int64) {
 	l.rate, l.burst, l.since, l.rest = min(l.rate, rate), burst, sent, 0
 	l.earn(now)
 	l.rate, l.since, l.rest = rate, now, 0
-	l.level = l.balance.Load()
+	l.level = l.balance.Load() + l.claimed.Load()
 	l.metered.Store(rate > 0)
 }
 
@@ -81,7 +81,7 @@ func (l *Lease) earn(now int64) {
 	now = min(now, l.end)
 	if now <= l.since {
 		if now == l.since {
-			l.level = l.balance.Load() // what was taken since was taken at this instant
+			l.level = l.balance.Load() + l.claimed.Load() // what was taken since was taken at this instant
 		}
 		return
 	}
@@ -94,7 +94,7 @@ func (l *Lease) earn(now int64) {
 		l.told += whole
 		l.earned += whole
 	}
-	l.level = l.balance.Load()
+	l.level = l.balance.Load() + l.claimed.Load()
 }
 
 // gain is what the rate is worth from since until now, and the rest.

@@ -98,3 +98,11 @@ func (q *Quota) RetryAfter(n, now int64) time.Duration {
 func (q *Quota) nanos(n int64, t time.Time) float64 {
 	return (float64(n) - q.lim.TokensAt(t)) / float64(q.lim.Limit()) * 1e9
 }
+
+// Give puts back n tokens that were taken and not used. The caller sees to it that
+// they do not come on top of what was gained in their place.
+func (q *Quota) Give(n int64) {
+	if n > 0 {
+		q.lim.AllowN(epoch.Add(time.Duration(q.last)), -int(n))
+	}
+}
