@@ -91,7 +91,7 @@ func TestSecondOutageStartsWhereItMust(t *testing.T) {
 		heal()
 		want(t, "80 of 99", allowN(t, other, "k", 80).Allowed, true)
 		allow(t, lim)
-		settle() // what the outages admitted is charged, as far as there is anything left
+		settle()                   // what the outages admitted is charged, as far as there is anything left
 		time.Sleep(40 * time.Hour) // the share has gained 10, the root 40
 		want(t, "38 of 40", allowN(t, other, "k", 38).Allowed, true)
 		allow(t, lim) // the root holds 1, as lim learns
