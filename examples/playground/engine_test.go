@@ -80,12 +80,13 @@ func calls(f Frame) (n int) {
 	return n
 }
 
-// kinds are those of the lines in the log, in order, of one who.
+// kinds are those of the lines in the log, in order, of one who, but for the number
+// of instances, which is told when it is.
 func kinds(e *engine, who string) (out []string) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	for _, l := range e.lines {
-		if l.Who == who {
+		if l.Who == who && l.Kind != "instances" {
 			out = append(out, l.Kind)
 		}
 	}

@@ -46,6 +46,10 @@ func describe(event hybrid.Event) (kind, text string) {
 		return "breaker", fmt.Sprintf("breaker: %s to %s", v.From, v.To)
 	case hybrid.Misconfigured:
 		return "misconfigured", fmt.Sprintf("misconfigured (%s): %v", v.Class, v.Err)
+	case hybrid.InstancesChanged:
+		return "instances", fmt.Sprintf("%d instances reach Redis, lately %d", v.Live, v.Peak)
+	case hybrid.StateLost:
+		return "lost", fmt.Sprintf("Redis had lost the bucket: it goes on with %d", v.Left)
 	case hybrid.LimitMismatch:
 		return "mismatch", fmt.Sprintf("applies %v and not %v, as another instance does", v.Theirs, v.Ours)
 	}
