@@ -233,11 +233,11 @@ func (l *Limiter) alone(res *Result, e *entry, n int64, k kind, now int64) bool 
 	if ok {
 		ok, left = e.own.take(l, e, n, k, now)
 	}
-	shape := &e.own.shape
+	shape := e.own.shape // the next one may change it once mu is free
 	e.active = now
 	e.mu.Unlock()
 	if ok {
-		t.degraded(res, shape, left)
+		t.degraded(res, &shape, left)
 		l.counts.allowed[SourceDegraded].Add(1)
 		l.counts.left.observe(1, left, t.burst)
 	}

@@ -2,6 +2,8 @@ package hybrid_test
 
 import (
 	"fmt"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -185,5 +187,28 @@ func TestFaultOfOneKeyIsNoOutage(t *testing.T) {
 		m, ok := told[0].(hybrid.Misconfigured)
 		want(t, "told as misconfigured", ok, true)
 		want(t, "class", m.Class, "badkey")
+	})
+}
+
+// TestCrowdInAnOutage: many at once on one key get what one after the other would, and
+// none of them reads what another one is writing (the race detector looks).
+func TestCrowdInAnOutage(t *testing.T) {
+	bubble(t, func(t *testing.T, r *redistest.Mini) {
+		r.Kill()
+		lim := start(t, r, hybrid.PerHour(1).WithBurst(500), hybrid.WithExpectedInstances(1))
+		trip(t, lim)
+		var admitted atomic.Int64
+		var all sync.WaitGroup
+		for range 8 {
+			all.Go(func() {
+				for range 100 {
+					if res, err := lim.Allow(t.Context(), "crowd"); err == nil && res.Allowed {
+						admitted.Add(1)
+					}
+				}
+			})
+		}
+		all.Wait()
+		want(t, "admitted", admitted.Load(), 500)
 	})
 }
