@@ -64,6 +64,9 @@ func (a Algorithm) leased() bool { return a == TokenBucket || a == FixedWindow }
 
 // scripts are what Redis runs.
 func (c *config) scripts() *lua.Algorithm {
+	if c.tiers != nil {
+		return lua.Tiers
+	}
 	return [...]*lua.Algorithm{lua.TokenBucket, lua.LeakyBucket, lua.FixedWindow, lua.SlidingLog, lua.RollingWindow}[c.algorithm]
 }
 

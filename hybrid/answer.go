@@ -52,6 +52,7 @@ func (l *Limiter) apply(e *entry, f *flight, a remote.Answer, now int64) {
 	l.settle(e)
 	e.root = newRootView(a.Level, f.sent, now)
 	e.root.fits = fitsOf(f.msg.Needs, a, l.atRoot(e, low))
+	e.root.tiers = a.Tiers
 	e.resetAt.Store(e.root.reset)
 	e.hint.Store(max(0, a.Tokens/local.Unit))
 	e.fallback.heard()

@@ -13,7 +13,8 @@ type quotaShape struct {
 	limit     units
 	part      float64 // of the rate, of the burst and of the level of the root
 	perSecond float64
-	burst     int64 // 0: nothing is ever admitted
+	first     int64 // the burst of the first tier, mostly the only one,
+	burst     int64 // and the smallest of all; 0: nothing is ever admitted
 }
 
 // rounding makes up for what a part of a whole number may be short of one.
@@ -24,11 +25,15 @@ func newQuotaShape(c *config, u units, part float64) quotaShape {
 	if c.strict {
 		least = 0
 	}
-	return quotaShape{
-		limit: u, part: part,
-		perSecond: part * u.rate.PerSecond(),
-		burst:     max(least, int64(math.Min(part*float64(u.burst)+rounding, exact))),
+	burst := func(u units) int64 {
+		return max(least, int64(math.Min(part*float64(u.burst)+rounding, exact)))
 	}
+	q := quotaShape{limit: u, part: part, perSecond: part * u.rate.PerSecond(), first: burst(u)}
+	q.burst = q.first
+	for _, u := range c.tiers.all() {
+		q.burst = min(q.burst, burst(u))
+	}
+	return q
 }
 
 // timeToFill is how long the bucket takes to be full from so many tokens on.
@@ -60,17 +65,22 @@ func (f *fallback) heard() {
 // at returns the quota in a shape, made or lowered to a level. mu is held.
 func (f *fallback) at(l *Limiter, e *entry, now int64) *local.Quota {
 	shape := f.shape
+	reshaped := false
 	if part, limit := l.part(e, now), l.limitOf(e).units; f.quota == nil || shape.part != part || shape.limit != limit {
+		reshaped = true
 		shape = newQuotaShape(&l.cfg, limit, part)
 		if f.quota != nil {
-			f.quota.Reshape(shape.perSecond, shape.burst, now)
+			f.quota.Reshape(shape.perSecond, shape.first, now)
 		}
 	}
 	switch {
 	case f.quota == nil:
-		f.quota = local.NewQuota(shape.perSecond, shape.burst, l.startLevel(e, shape, now), now)
+		f.quota = local.NewQuota(shape.perSecond, shape.first, l.startLevel(e, shape, now), now)
 	case f.fresh:
 		f.quota.Lower(l.startLevel(e, shape, now), now)
+	}
+	if l.cfg.tiers != nil {
+		f.besides(l, e, shape.part, reshaped, now)
 	}
 	f.fresh, f.shape = false, shape
 	return f.quota
@@ -99,7 +109,7 @@ func (f *fallback) owed(e *entry, now int64) int64 {
 	if f.quota == nil || f.taken == 0 || !f.fresh {
 		return 0
 	}
-	n := min(f.taken, max(0, f.quota.Burst()-f.quota.Tokens(now)))
+	n := min(f.taken, f.quota.Missing(now))
 	f.taken = 0
 	return max(0, min(n, int64(e.bound(now))/local.Unit))
 }
@@ -138,6 +148,7 @@ func (l *Limiter) part(e *entry, now int64) float64 {
 			since = now
 		}
 		switch {
+		case l.cfg.algorithm.windowed(): // nobody is told a part
 		case e.partUntil > since:
 			part = e.part
 		case e.root.lastEnd > since && e.root.out > 0:
@@ -188,7 +199,11 @@ func (l *Limiter) startLevel(e *entry, shape quotaShape, now int64) float64 {
 	case l.cfg.strict:
 		return 0
 	case !e.root.known:
-		return float64(shape.burst)
+		return float64(shape.first)
+	case len(e.root.tiers) > 0:
+		t := e.force()
+		grown := float64(e.root.tiers[0]) + t.rate.In(time.Duration(now-e.root.at))
+		return shape.part*math.Min(grown, float64(t.burst*local.Unit))/local.Unit + rounding
 	default:
 		return shape.part*e.bound(now)/local.Unit + rounding
 	}

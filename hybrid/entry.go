@@ -88,6 +88,8 @@ type rootView struct {
 	// Of a timed root:
 	fits  []fit // what it said of those it refused
 	reset int64 // instant: all is free if nobody asks
+
+	tiers []int64 // micro-tokens, if there are further ones: of the first and of these
 }
 
 func newRootView(level remote.Level, sent, now int64) rootView {
@@ -244,7 +246,7 @@ func (e *entry) bound(now int64) float64 {
 // was lost.
 func (e *entry) mustBeThere(now int64) (tokens int64, sure bool) {
 	t := e.force()
-	if !e.root.known {
+	if !e.root.known || t.timed || t.tiers != nil {
 		return 0, false
 	}
 	level := float64(e.root.tokens) + t.rate.In(time.Duration(now-e.root.at))
@@ -268,6 +270,9 @@ const moment = 10 * time.Microsecond
 // grown is what the root as it was last told grows to in that time.
 func (e *entry) grown(elapsed time.Duration) float64 {
 	t := e.force()
+	if t.tiers != nil {
+		return t.tiersGrown(&e.root, elapsed)
+	}
 	net := t.rate.In(elapsed) - float64(e.root.rates)*elapsed.Seconds()
 	return math.Min(float64(t.burst*local.Unit), float64(e.root.tokens)+math.Max(0, net))
 }

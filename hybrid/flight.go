@@ -127,7 +127,7 @@ func (l *Limiter) account(e *entry, spent, left, now int64) {
 // since what idles here for so long is a large part of a small limit. The root
 // knows of holders only: that others ask as well shows in its refusals.
 func (l *Limiter) shareable(e *entry, horizon time.Duration, now int64) bool {
-	if l.cfg.algorithm != TokenBucket {
+	if l.cfg.algorithm != TokenBucket || l.cfg.tiers != nil {
 		return false
 	}
 	perSecond := e.force().rate.PerSecond()

@@ -72,6 +72,11 @@ func New(rdb redis.UniversalClient, limit Limit, options ...Option) (*Limiter, e
 	if err := c.validate(); err != nil {
 		return nil, err
 	}
+	tiers, err := c.tiersOf()
+	if err != nil {
+		return nil, err
+	}
+	c.tiers = tiers
 	t, err := newTerms(&c, limit, c.version)
 	if err != nil {
 		return nil, err
@@ -83,7 +88,7 @@ func New(rdb redis.UniversalClient, limit Limit, options ...Option) (*Limiter, e
 		}
 	}
 	if c.name == "" {
-		c.name = limit.String()
+		c.name = limit.String() + c.tiersName()
 	}
 	l := &Limiter{
 		cfg:     c,
@@ -111,6 +116,7 @@ func New(rdb redis.UniversalClient, limit Limit, options ...Option) (*Limiter, e
 	l.breaker = guard
 	l.redis = remote.New(rdb, remote.Config{
 		Algorithm: c.scripts(),
+		Tiers:     c.remoteTiers(),
 		Holder:    rand.Text()[:16],
 		Timeout:   c.timeout,
 		Guard:     guard.Do,

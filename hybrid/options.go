@@ -58,7 +58,11 @@ type config struct {
 	limitOf   func(key string) Limit
 	rules     *RuleSet // nil: there are none, and never will be
 	algorithm Algorithm
-	world     inside.World // nil: the real one
+
+	tierLimits []Limit  // besides the limit
+	tiers      *tierSet // these, when they were checked; nil: none
+
+	world inside.World // nil: the real one
 
 	reservation time.Duration
 	strict      bool

@@ -42,6 +42,9 @@ func (l *Limiter) Peek(ctx context.Context, key string) (Result, error) {
 			retry = t.metered(earned)
 		default:
 			retry = t.retryAfter(&root, 1, now)
+			if level.Timed {
+				retry = max(1, level.Fits)
+			}
 		}
 		if e.share != nil {
 			e.share.Advance(now)
@@ -57,7 +60,7 @@ func (l *Limiter) Peek(ctx context.Context, key string) (Result, error) {
 		if remaining == 0 {
 			res = t.refuse(SourceRedis, 0, retry)
 		}
-		if t.timed {
+		if t.timed || t.tiers != nil {
 			res.ResetAfter = max(level.Reset, res.RetryAfter)
 		}
 		return res, nil

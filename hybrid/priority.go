@@ -133,6 +133,7 @@ func (l *Limiter) atHandLow(res *Result, e *entry, n, now int64) bool {
 			l.renew(e, now)
 		}
 		e.force().admit(res, left+e.hint.Load())
+		e.untilReset(res, now)
 		return true
 	}
 	return !l.up(e) && l.alone(res, e, n, low, now)

@@ -58,7 +58,7 @@ func (l *Limiter) WaitN(ctx context.Context, key string, n int) (Result, error) 
 
 // decide gives a waiter its result. mu is held.
 func (l *Limiter) decide(e *entry, w *waiter, res Result) {
-	if e.force().timed {
+	if t := e.force(); t.timed || t.tiers != nil {
 		e.untilReset(&res, l.now())
 	}
 	l.record(e, w.n, w.kind, res)
@@ -191,6 +191,8 @@ func (l *Limiter) turn(e *entry, n, now int64) time.Duration {
 	}
 	if t := e.force(); t.timed && e.root.known {
 		d = float64(t.timedTurn(&e.root, n, now))
+	} else if e.root.known && t.tiers != nil {
+		d = float64(t.tiersTurn(&e.root, n, now))
 	} else if e.root.known {
 		d = (float64(n)*local.Unit - e.bound(now)) / e.force().rate.PerSecond() * 1000 // ns
 	}
@@ -203,7 +205,7 @@ func (l *Limiter) turn(e *entry, n, now int64) time.Duration {
 // wakeAfter is when a patient one asks again: when the tokens are due, or, if
 // leases leave no room for them, when their holders may have returned some.
 func (l *Limiter) wakeAfter(e *entry, n int64, k kind, now int64) time.Duration {
-	if t := e.force(); t.timed {
+	if t := e.force(); t.timed || t.tiers != nil {
 		d := t.retryAfter(&e.root, n, now)
 		if e.root.out > 0 { // somebody may give some back
 			d = min(d, time.Duration(e.silence(k)-now))

@@ -103,6 +103,12 @@ func (e *entry) rootHasAt(n int64) int64 {
 		}
 		return math.MinInt64
 	}
+	if t := e.force(); t.tiers != nil {
+		if !e.root.known || n*local.Unit <= e.root.tokens {
+			return math.MinInt64
+		}
+		return e.root.at + int64(t.tiersTurn(&e.root, n, e.root.at))
+	}
 	perNano := (e.force().rate.PerSecond()*local.Unit - float64(e.root.rates)) / 1e9
 	missing := float64(n*local.Unit - e.root.tokens)
 	switch {

@@ -65,7 +65,7 @@ func (l *Limiter) atHand(res *Result, e *entry, n, now int64) bool {
 		}
 		t := e.force()
 		t.admit(res, left+e.hint.Load())
-		if t.timed {
+		if t.timed || t.tiers != nil {
 			e.untilReset(res, now)
 		}
 		return true
@@ -170,7 +170,7 @@ func (l *Limiter) begin(e *entry, r Request, k kind, patient bool, deadline, now
 	}
 	e.claim = claim{}
 	if res, ok := l.atOnce(e, n, k, now); ok && (res.Allowed || !patient) {
-		if t.timed {
+		if t.timed || t.tiers != nil {
 			e.untilReset(&res, now)
 		}
 		l.record(e, n, k, res)

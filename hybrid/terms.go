@@ -15,8 +15,9 @@ type terms struct {
 	limit Limit
 	units
 	version int64
-	timed   bool  // what the root holds does not follow from its level and the rate
-	largest int64 // the largest request that can ever pass,
+	timed   bool     // what the root holds does not follow from its level and the rate
+	tiers   *tierSet // further ones; nil: none
+	largest int64    // the largest request that can ever pass,
 	// and of those that leave the reserve alone
 	largestLow int64
 	mostRate   int64 // of a lease, in micro-tokens per second
@@ -43,9 +44,12 @@ func newTerms(c *config, limit Limit, version int64) (*terms, error) {
 
 func (c *config) terms(limit Limit, u units, version int64) *terms {
 	t := &terms{
-		limit: limit, units: u, version: version, timed: c.scripts().Timed,
+		limit: limit, units: u, version: version, timed: c.algorithm.windowed(), tiers: c.tiers,
 		largest:  max(1, int64(c.share*float64(u.burst)+1e-9)),
 		mostRate: int64(c.share * u.rate.PerSecond() * local.Unit),
+	}
+	for _, u := range c.tiers.all() {
+		t.largest = min(t.largest, u.burst)
 	}
 	t.largestLow = t.largest - t.largest*c.thousandths()/1000
 	if x := u.rate.Den * local.Unit * 1000; x%u.rate.Num == 0 {
@@ -95,6 +99,9 @@ const blockedFor = time.Minute
 func (t *terms) retryAfter(root *rootView, n, now int64) time.Duration {
 	if t.timed {
 		return root.within(n, now)
+	}
+	if t.tiers != nil {
+		return max(1, t.tiersDue(root, n)-time.Duration(now-root.told))
 	}
 	missing := n*local.Unit - root.tokens
 	d := t.timeFor(missing)

@@ -93,7 +93,7 @@ func (t *terms) timedTurn(r *rootView, n, now int64) time.Duration {
 // untilReset gives a result the time until the root is free again, where that does
 // not follow from what remains.
 func (e *entry) untilReset(res *Result, now int64) {
-	if !e.force().timed || res.Source == SourceDegraded || res.Source == SourceRule {
+	if t := e.force(); !t.timed && t.tiers == nil || res.Source == SourceDegraded || res.Source == SourceRule {
 		return
 	}
 	res.ResetAfter = time.Duration(max(0, e.resetAt.Load()-now, int64(res.RetryAfter)))

@@ -16,6 +16,8 @@ type Quota struct {
 	lim   *rate.Limiter
 	burst int64
 	last  int64 // x/time/rate mints tokens when its clock goes back
+
+	others []*Quota // that admit as well
 }
 
 // epoch turns an instant into the time.Time that x/time/rate wants.
@@ -54,7 +56,11 @@ func (q *Quota) Reshape(perSecond float64, burst, now int64) {
 
 // Take spends n ≥ 1 tokens if there are that many.
 func (q *Quota) Take(n, now int64) bool {
-	return n >= 1 && n <= q.burst && q.lim.AllowN(q.time(now), int(n))
+	if n < 1 || n > q.burst || !q.haveAll(n, now) || !q.lim.AllowN(q.time(now), int(n)) {
+		return false
+	}
+	q.takeAll(n, now)
+	return true
 }
 
 // TakeAbove is Take if at least so many tokens are left.
@@ -64,14 +70,29 @@ func (q *Quota) TakeAbove(n, least, now int64) bool {
 
 // Tokens is how many whole tokens are left at now.
 func (q *Quota) Tokens(now int64) int64 {
+	left := q.own(now)
+	for _, o := range q.others {
+		left = min(left, o.own(now))
+	}
+	return left
+}
+
+// own is Tokens of this one alone.
+func (q *Quota) own(now int64) int64 {
 	return int64(math.Max(0, q.lim.TokensAt(q.time(now))))
 }
 
 // Burst is the most that may be taken at once.
-func (q *Quota) Burst() int64 { return q.burst }
+func (q *Quota) Burst() int64 {
+	most := q.burst
+	for _, o := range q.others {
+		most = min(most, o.burst)
+	}
+	return most
+}
 
 // Full reports whether forgetting the quota would give nothing away.
-func (q *Quota) Full(now int64) bool { return q.Tokens(now) >= q.burst }
+func (q *Quota) Full(now int64) bool { return q.Missing(now) == 0 }
 
 // RetryAfter is how long n tokens take if nobody else asks: at least one
 // nanosecond. For n above the burst it is what the tokens take at this rate,
@@ -80,7 +101,7 @@ func (q *Quota) RetryAfter(n, now int64) time.Duration {
 	t := q.time(now)
 	d := wait(q.nanos(n, t))
 	if n > q.burst {
-		return d
+		return q.retryAfterAll(d, n, now)
 	}
 	// By then rounding may leave x/time/rate a hair short, which counts for it when
 	// it takes a nanosecond to gain.
@@ -91,7 +112,7 @@ func (q *Quota) RetryAfter(n, now int64) time.Duration {
 		}
 		d += min(wait(short), ages-d)
 	}
-	return d
+	return q.retryAfterAll(d, n, now)
 }
 
 // nanos is how many nanoseconds what is missing of n tokens at t takes.

@@ -37,6 +37,8 @@ var (
 	bucket string
 	//go:embed window.lua
 	window string
+	//go:embed tiers.lua
+	tiers string
 
 	//go:embed acquire.lua
 	acquire string
@@ -87,6 +89,14 @@ var (
 	SlidingLog    = timed(":log", slidingLog)
 	RollingWindow = timed(":rolling", rollingWindow)
 )
+
+// Tiers are several token buckets under one key.
+var Tiers = &Algorithm{
+	Acquire: newScript("acquire", bucket, tiers, acquire),
+	Peek:    newScript("peek", bucket, tiers, peek),
+	Reset:   newScript("reset", bucket, tiers, reset),
+	Suffix:  ":tiers", Timed: true,
+}
 
 // MaxLog is the largest limit that a sliding log counts: its members take memory.
 const MaxLog = 10_000

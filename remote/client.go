@@ -26,6 +26,8 @@ type Config struct {
 	Holder string
 	// Algorithm is whose scripts are called; nil: the token bucket's.
 	Algorithm *lua.Algorithm
+	// Tiers are further limits, of the algorithm lua.Tiers.
+	Tiers []Limit
 	// Timeout bounds each call, whatever the options of the go-redis client.
 	Timeout time.Duration
 	// Guard runs each pipeline, or refuses to, and learns its error: the breaker.
@@ -34,6 +36,14 @@ type Config struct {
 	// was sent, or could not be because everything was stuck. It must not block or
 	// call the client.
 	Observe func(op string, took time.Duration, class Class)
+}
+
+// tiers is how many there are, 0 if there is one.
+func (c *Config) tiers() int {
+	if len(c.Tiers) == 0 {
+		return 0
+	}
+	return 1 + len(c.Tiers)
 }
 
 // Client sends calls to Redis. Calls that come while others are in flight wait
@@ -98,9 +108,9 @@ func (c *Client) Acquire(m *Message, done func(Answer, error)) error {
 func (c *Client) acquire(m *Message) (*call, *Answer) {
 	a := new(Answer)
 	return &call{
-		script: c.cfg.Algorithm.Acquire, key: m.Key, args: m.Args(c.cfg.Holder),
+		script: c.cfg.Algorithm.Acquire, key: m.Key, args: withTiers(m.Args(c.cfg.Holder), c.cfg.Tiers),
 		decode: func(reply any) (err error) {
-			*a, err = m.decode(reply, c.cfg.Algorithm.Timed)
+			*a, err = m.decode(reply, c.cfg.Algorithm.Timed, c.cfg.tiers())
 			return err
 		},
 	}, a
@@ -139,7 +149,7 @@ func (c *Client) Announce(name string, window time.Duration, leaves bool, done f
 func (c *Client) level(script *lua.Script, key string, limit Limit, done func(Level, error)) error {
 	var l Level
 	return c.submit(&call{
-		script: script, key: key, args: limit.args(c.cfg.Algorithm, script),
+		script: script, key: key, args: withTiers(limit.args(c.cfg.Algorithm, script), c.cfg.Tiers),
 		decode: func(reply any) (err error) {
 			l, err = decodeLevel(reply, limit, c.cfg.Algorithm.Timed)
 			return err

@@ -104,6 +104,7 @@ type Answer struct {
 	Lost    bool          // the bucket was missing although it cannot have been full
 	Granted []int64       // how many of each Need
 	Fits    []int64       // if it is timed: microseconds until one more of each Need fits; 0: all were granted
+	Tiers   []int64       // what each holds, micro-tokens, if there are further ones
 }
 
 // Args encodes a message of a holder; the header of acquire.lua is the contract.
@@ -140,6 +141,17 @@ func (l Limit) args(algorithm *lua.Algorithm, op *lua.Script) []any {
 		args = append(args, op.Name())
 	}
 	return args
+}
+
+// withTiers adds what tiers.lua takes besides.
+func withTiers(args []any, tiers []Limit) []any {
+	if len(tiers) == 0 {
+		return args
+	}
+	for _, t := range tiers {
+		args = append(args, num(t.Num), num(t.Den), num(t.Burst))
+	}
+	return append(args, num(int64(len(tiers))))
 }
 
 func num(n int64) string { return strconv.FormatInt(n, 10) }

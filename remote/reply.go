@@ -24,17 +24,18 @@ const (
 )
 
 // Decode reads the reply of acquire to a message.
-func (m *Message) Decode(reply any) (Answer, error) { return m.decode(reply, false) }
+func (m *Message) Decode(reply any) (Answer, error) { return m.decode(reply, false, 0) }
 
-// decode reads the reply of any algorithm: one that is timed tells more.
-func (m *Message) decode(reply any, timed bool) (Answer, error) {
+// decode reads the reply of any algorithm: one that is timed tells more, and with
+// further tiers what each of these holds.
+func (m *Message) decode(reply any, timed bool, tiers int) (Answer, error) {
 	v, limit, err := open(reply, m.Limit)
 	if err != nil {
 		return Answer{}, err
 	}
 	needs, want := len(m.Needs), answerFields+len(m.Needs)
 	if timed {
-		want += needs + 1
+		want += needs + 1 + tiers
 	}
 	if len(v) != want {
 		return Answer{}, protocol("%d values instead of %d", len(v), want)
@@ -45,8 +46,8 @@ func (m *Message) decode(reply any, timed bool) (Answer, error) {
 		Granted: v[answerFields : answerFields+needs],
 	}
 	if timed {
-		a.Fits = v[answerFields+needs : want-1]
-		a.Timed, a.Reset = true, time.Duration(v[want-1])*time.Microsecond
+		a.Fits, v = v[answerFields+needs:want-1-tiers], v[want-1-tiers:]
+		a.Timed, a.Reset, a.Tiers = true, time.Duration(v[0])*time.Microsecond, v[1:]
 	}
 	most := m.Kept + m.Want
 	for i, g := range a.Granted {

@@ -105,7 +105,7 @@ var bans = []ban{
 // luaPreludes are the Lua texts that are put in front of every script. TIME is
 // called in one place of a script with its preludes. If that is a function of a
 // prelude, each script calls the function once; luaClock is its name.
-var luaPreludes = []string{"lua/bucket.lua", "lua/window.lua"}
+var luaPreludes = []string{"lua/bucket.lua", "lua/window.lua", "lua/tiers.lua"}
 
 const luaClock = "clock"
 
