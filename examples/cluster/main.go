@@ -37,6 +37,10 @@ const (
 	requests  = 20 // of each user to each instance
 )
 
+// patience is for a cluster that is far away, or a machine that is busy: with the
+// default of 50 ms that is an outage, and the numbers tell of it.
+const patience = 400 * time.Millisecond
+
 // limit refills one token in two minutes, so that the numbers are exact.
 var limit = hybrid.PerHour(30)
 
@@ -53,7 +57,8 @@ func run(ctx context.Context, out io.Writer, addrs string) error {
 		if err := rdb.Ping(ctx).Err(); err != nil {
 			return fmt.Errorf("cannot use the cluster at %s: %w; -redis takes addresses such as 10.0.0.1:6379,10.0.0.2:6379", strings.Join(options.Addrs, ","), err)
 		}
-		lim, err := hybrid.New(rdb, limit, hybrid.WithName("cluster"), hybrid.WithExpectedInstances(instances))
+		lim, err := hybrid.New(rdb, limit, hybrid.WithName("cluster"),
+			hybrid.WithRemoteTimeout(patience), hybrid.WithExpectedInstances(instances))
 		if err != nil {
 			return err
 		}
@@ -78,7 +83,7 @@ func run(ctx context.Context, out io.Writer, addrs string) error {
 // connect returns options for the cluster of the flag, or for one that is started.
 func connect(addrs string) (*redis.UniversalOptions, func(), error) {
 	if addrs != "" {
-		options := hybrid.RedisOptions(strings.Split(addrs, ",")...)
+		options := hybrid.RedisOptionsFor(patience, strings.Split(addrs, ",")...)
 		options.IsClusterMode = true
 		return options, func() {}, nil
 	}
@@ -88,7 +93,7 @@ func connect(addrs string) (*redis.UniversalOptions, func(), error) {
 		owner.Close()
 		return nil, nil, err
 	}
-	options := hybrid.RedisOptions(cluster.Addr())
+	options := hybrid.RedisOptionsFor(patience, cluster.Addr())
 	options.IsClusterMode = true
 	return options, owner.Close, nil
 }

@@ -50,7 +50,7 @@ func run(ctx context.Context, out io.Writer, url string) error {
 	events := make(chan hybrid.Event, 16)
 	lim, err := hybrid.New(rdb, hybrid.PerMinute(30),
 		hybrid.WithName("quickstart"),
-		hybrid.WithExpectedInstances(3), // each goes on with a third in an outage
+		hybrid.WithExpectedInstances(1), // in an outage before Redis has told how many there are
 		hybrid.WithEvents(func(e hybrid.Event) { events <- e }),
 		hybrid.WithLogger(slog.New(slog.DiscardHandler))) // the events are printed below
 	if err != nil {

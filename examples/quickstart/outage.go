@@ -15,7 +15,7 @@ func outage(ctx context.Context, say *log.Logger, lim *hybrid.Limiter, plug *plu
 	say.Println("-- Redis is cut off")
 	plug.pull()
 	allowed, refused := 0, 0
-	for range 15 {
+	for range 45 {
 		res, err := lim.Allow(ctx, "bob")
 		if err != nil {
 			return err // an outage is not an error: it shows in res.Source
@@ -34,7 +34,7 @@ func outage(ctx context.Context, say *log.Logger, lim *hybrid.Limiter, plug *plu
 	if err != nil {
 		return err
 	}
-	say.Printf("event: degraded (%s): %d instances go on with a part of the limit each", e.Class, e.Instances)
+	say.Printf("event: degraded (%s): this instance goes on with 1/%d of the limit", e.Class, e.Instances)
 
 	say.Println("-- Redis is back")
 	plug.push()
