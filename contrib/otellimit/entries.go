@@ -53,6 +53,10 @@ var entries = []entry{
 	},
 	{"breaker.state", level, "{limiter}", "1 for the state that the circuit breaker is in, 0 for the others.", breaker},
 	{"instances", reading, "{instance}", "Instances that the limit is divided by in an outage.", now(func(s *hybrid.Stats) int64 { return int64(s.Instances) })},
+	{"instances.live", reading, "{instance}", "Instances that reach Redis, 0 if it was never asked.", now(func(s *hybrid.Stats) int64 { return int64(s.InstancesLive) })},
+	{"instances.age", reading, "ms", "How long ago Redis told how many instances there are.", now(func(s *hybrid.Stats) int64 { return s.InstancesAge.Milliseconds() })},
+	{"state_lost", total, "{key}", "Buckets that were gone at Redis although they cannot have been full.", count(func(s *hybrid.Stats) uint64 { return s.StateLost })},
+	{"keys.by_mode", level, "{key}", "Keys that are remembered, by how they are decided.", modes},
 	{"instances.assumed", level, "{limiter}", "1 if nobody said how many instances there are, else 0.", now(func(s *hybrid.Stats) int64 { return one(s.InstancesAssumed) })},
 	{"keys", level, "{key}", "Keys that are remembered.", now(func(s *hybrid.Stats) int64 { return int64(s.Keys) })},
 	{"evictions", total, "{key}", "Keys that were forgotten for others.", count(func(s *hybrid.Stats) uint64 { return s.Evicted })},
@@ -130,6 +134,14 @@ func buckets(h hybrid.Histogram, attrs ...attribute.KeyValue) []point {
 			le = strconv.FormatFloat(h.Bounds[i], 'g', -1, 64)
 		}
 		points[i] = point{whole: int64(sum), attrs: append([]attribute.KeyValue{attribute.String("le", le)}, attrs...)}
+	}
+	return points
+}
+
+func modes(s *hybrid.Stats) []point {
+	var points []point
+	for mode, n := range s.Modes {
+		points = append(points, point{whole: int64(n), attrs: []attribute.KeyValue{attribute.String("mode", mode)}})
 	}
 	return points
 }

@@ -31,6 +31,7 @@ func sample() hybrid.Stats {
 		NearLimit:  16, Degraded: true, DegradedFor: 1750 * time.Millisecond, Breaker: "half-open",
 		Instances: 17, InstancesAssumed: true, Keys: 18, Evicted: 19, Untracked: 20, Waiting: 21,
 		EventsDropped: 22, EventPanics: 23, Shadowed: 24,
+		InstancesLive: 25, InstancesAge: 2500 * time.Millisecond, StateLost: 26, Modes: map[string]int{"lump": 27, "rate": 28},
 	}
 }
 
@@ -72,6 +73,11 @@ func TestEveryValueIsExported(t *testing.T) {
 		"breaker.state{limiter=api,state=open} 0",
 		"breaker.state{limiter=api,state=half-open} 1",
 		"instances{limiter=api} 17",
+		"instances.live{limiter=api} 25",
+		"instances.age{limiter=api} 2500",
+		"state_lost{limiter=api} 26",
+		"keys.by_mode{limiter=api,mode=lump} 27",
+		"keys.by_mode{limiter=api,mode=rate} 28",
 		"instances.assumed{limiter=api} 1",
 		"keys{limiter=api} 18",
 		"evictions{limiter=api} 19",
@@ -128,6 +134,10 @@ func TestKindsAndUnits(t *testing.T) {
 		"evictions {key}" + counter,
 		"untracked {request}" + counter,
 		"waiting {request}" + level,
+		"instances.live {instance} gauge",
+		"instances.age ms gauge",
+		"state_lost {key}" + counter,
+		"keys.by_mode {key}" + level,
 		"events_dropped {event}" + counter,
 		"event_panics {event}" + counter,
 	})

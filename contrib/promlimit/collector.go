@@ -2,6 +2,7 @@ package promlimit
 
 import (
 	"strings"
+	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 
@@ -65,6 +66,9 @@ func (to sink) counter(n uint64, labels ...string) {
 }
 
 func (to sink) seconds(s float64) { to.send(prometheus.CounterValue, s, nil) }
+
+// length is a gauge in seconds.
+func (to sink) length(d time.Duration) { to.send(prometheus.GaugeValue, d.Seconds(), nil) }
 
 func (to sink) gauge(n int64, labels ...string) { to.send(prometheus.GaugeValue, float64(n), labels) }
 

@@ -59,13 +59,13 @@ func ExampleNewCollector() {
 		log.Fatal(err)
 	}
 	for line := range strings.Lines(string(body)) {
-		if strings.HasPrefix(line, "resilient_limiter_keys") || strings.HasPrefix(line, "resilient_limiter_instances{") {
+		if strings.HasPrefix(line, "resilient_limiter_keys{") || strings.HasPrefix(line, "resilient_limiter_degraded{") {
 			fmt.Print(line)
 		}
 	}
 	// Output:
-	// resilient_limiter_instances{limiter="api"} 4
-	// resilient_limiter_instances{limiter="login"} 4
+	// resilient_limiter_degraded{limiter="api"} 0
+	// resilient_limiter_degraded{limiter="login"} 0
 	// resilient_limiter_keys{limiter="api"} 1
 	// resilient_limiter_keys{limiter="login"} 0
 }

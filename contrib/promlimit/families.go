@@ -34,8 +34,13 @@ var families = []family{
 	{"degraded_seconds_total", "For how long the outage policy has decided.", nil, func(s *hybrid.Stats, to sink) { to.seconds(s.DegradedFor.Seconds()) }},
 	{"breaker_state", "1 for the state that the circuit breaker is in.", []string{"state"}, states},
 	{"instances", "By how many instances the limit is divided in an outage.", nil, func(s *hybrid.Stats, to sink) { to.gauge(int64(s.Instances)) }},
+	{"instances_live", "Instances that reach Redis, 0 if it was never asked.", nil, func(s *hybrid.Stats, to sink) { to.gauge(int64(s.InstancesLive)) }},
+	{"instances_age_seconds", "How long ago Redis told how many instances there are.", nil, func(s *hybrid.Stats, to sink) { to.length(s.InstancesAge) }},
 	{"instances_assumed", "1 if nobody said how many instances there are.", nil, func(s *hybrid.Stats, to sink) { to.flag(s.InstancesAssumed) }},
 
+	total("state_lost_total", "Buckets that were gone at Redis although they cannot have been full.", func(s *hybrid.Stats) uint64 { return s.StateLost }),
+
+	{"keys_by_mode", "Keys that are remembered, by how they are decided.", []string{"mode"}, modes},
 	{"keys", "Keys that are remembered.", nil, func(s *hybrid.Stats, to sink) { to.gauge(int64(s.Keys)) }},
 	total("evictions_total", "Keys forgotten to make room for others.", func(s *hybrid.Stats) uint64 { return s.Evicted }),
 	total("untracked_total", "Requests whose key found no room.", func(s *hybrid.Stats) uint64 { return s.Untracked }),
@@ -79,5 +84,11 @@ func durations(s *hybrid.Stats, to sink) {
 func states(s *hybrid.Stats, to sink) {
 	for _, state := range []breaker.State{breaker.Closed, breaker.Open, breaker.HalfOpen} {
 		to.flag(s.Breaker == state.String(), state.String())
+	}
+}
+
+func modes(s *hybrid.Stats, to sink) {
+	for mode, n := range s.Modes {
+		to.gauge(int64(n), mode)
 	}
 }

@@ -42,6 +42,7 @@ func everything() hybrid.Stats {
 
 		Degraded: true, DegradedFor: 1500 * time.Millisecond,
 		Breaker: "half-open", Instances: 11, InstancesAssumed: true,
+		InstancesLive: 19, InstancesAge: 2500 * time.Millisecond, StateLost: 20, Modes: map[string]int{"lump": 21, "rate": 22},
 
 		Keys: 12, Evicted: 13, Untracked: 14, Waiting: 15,
 		EventsDropped: 16, EventPanics: 17,
@@ -69,6 +70,10 @@ var exported = map[string]string{
 	"Breaker":               "breaker_state",
 	"Instances":             "instances",
 	"InstancesAssumed":      "instances_assumed",
+	"InstancesLive":         "instances_live",
+	"InstancesAge":          "instances_age_seconds",
+	"StateLost":             "state_lost_total",
+	"Modes":                 "keys_by_mode",
 	"Keys":                  "keys",
 	"Evicted":               "evictions_total",
 	"Untracked":             "untracked_total",
