@@ -63,6 +63,12 @@ func (s *schedule) settle(rnd *rand.Rand) {
 		s.w.At(at+time.Duration(rnd.Int64N(int64(pause))), func() { s.ask(rnd.IntN(s.instances), 1, false, nil) })
 	}
 	s.w.Run(s.w.Now() + length)
+	// What was admitted in an outage is charged when it is over.
+	for debt := -s.rootNow().tokens; debt > 0; debt = -s.rootNow().tokens {
+		s.w.Run(s.w.Now() + s.worth(2*int(debt)+2))
+		s.ask(rnd.IntN(s.instances), 1, false, nil)
+		s.w.Run(s.w.Now() + s.timeout)
+	}
 	s.healed = true
 }
 
@@ -110,8 +116,11 @@ func (s *schedule) overload(rnd *rand.Rand) {
 	// Where a rate is too small to be shared, or an instance's part of the burst is
 	// a few requests only, the root is full at times before somebody asks again.
 	least := 0.9
-	if s.share < 1 || s.limitNow.Burst() < 3*s.instances*s.usual || ratePerSecond(s.limitNow)*s.horizon.Seconds() < 3 {
-		least = 0.6
+	switch part := s.limitNow.Burst() / (s.instances * s.usual); {
+	case s.share < 1, part < 3, ratePerSecond(s.limitNow)*s.horizon.Seconds() < 3:
+		least = 0.5
+	case part < 6:
+		least = 0.7
 	}
 	if used < least*want-3*float64(s.usual)-1 {
 		s.wrong("%.0f tokens were used in %v under overload, of %.0f", used, length, want)
@@ -145,18 +154,19 @@ func (s *schedule) patience(rnd *rand.Rand) {
 		most = max(1, most/2) // the rights that it holds count against its share
 	}
 	n := min(most, s.usual*oneOf(rnd, 1, 10, 40))
-	lease := max(s.lease, s.longest)
 	begin := s.w.Now() + s.lease
-	chance := float64(s.usual) * (2 + 3*math.Sqrt(load*float64(n)/float64(s.usual))) // of the load
-	within := lease + s.horizon + 4*s.timeout +
-		time.Duration((float64(n)+chance)/(ratePerSecond(s.limitNow)*part*(1-load))*1e9)
 	served := false
-	s.flood(rnd, s.w.Now(), begin+within, load*part, even, func(slot, n int) {
+	ask := func(slot, n int) {
 		if !served {
 			s.ask(slot, n, false, nil)
 		}
-	})
+	}
+	s.flood(rnd, s.w.Now(), begin, load*part, even, ask)
 	s.w.Run(begin)
+	chance := float64(s.usual) * (2 + 3*math.Sqrt(load*float64(n)/float64(s.usual))) // of the load
+	within := max(s.lease, s.longest) + s.horizon + 4*s.timeout +
+		time.Duration((float64(n)+chance)/(ratePerSecond(s.limitNow)*part*(1-load))*1e9)
+	s.flood(rnd, begin, begin+within, load*part, even, ask)
 	slot := rnd.IntN(s.instances)
 	s.diary.note("instance %d waits for %d", s.fleet[slot].name, n)
 	s.ask(slot, n, true, func(inside.Decision) { served = true })

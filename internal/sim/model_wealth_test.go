@@ -87,9 +87,8 @@ func (w *wealth) of(m *member) (held, way float64) {
 		if p.Ran == 0 {
 			// Its lease may end meanwhile, and go on with the answer. So may one that is
 			// full: it then makes up for the way up to the new burst.
-			has := h.Tokens*remote.Unit + h.Part
-			held = float64(max(h.Worth, has))
-			return held, max(0, float64(h.Rate)*w.passed(m, p)/1e9-(held-float64(has)))
+			most := float64(h.Tokens*remote.Unit+h.Part) + float64(h.Rate)*w.passed(m, p)/1e9
+			return float64(h.Worth), max(0, most-float64(h.Worth))
 		}
 		if a, err := p.Message.Decode(p.Reply); err == nil {
 			return w.with(m, h, p, a), granted(p)
@@ -113,6 +112,9 @@ func granted(p *Post) (micro float64) {
 
 // with is what a member will have with an answer, if it comes now.
 func (w *wealth) with(m *member, h inside.Holding, p *Post, a remote.Answer) float64 {
+	if w.passed(m, p) >= 0.9*float64(a.TTL) {
+		return 0 // while it stood still that has ended
+	}
 	next := max(0, h.Tokens+a.Lump/remote.Unit-p.Message.Kept/remote.Unit)
 	part := h.Part
 	if a.Lump/remote.Unit < p.Message.Kept/remote.Unit {
