@@ -60,9 +60,16 @@ func (w *wealth) check(r rootState, p *Post) {
 	}
 	rate := float64(r.num) / float64(r.den) // micro-tokens per microsecond
 	slack := rate*2 + 100 + s.books.aheadBy(rate*1e6)
-	had := r.tokens*1e6 + granted(p) // what the requests of this message found
-	if over := held + max(0, had) - float64(r.micro); over > slack {
-		s.wrong("%.6f tokens are held and the root has %.6f, of a burst of %.0f", held/1e6, had/1e6, r.burst)
+	// What the requests of this message took was at the root until then. What its
+	// sender makes up for the way came into the room that this left.
+	gave, makesUp := granted(p), 0.0
+	if gave > 0 {
+		makesUp = rate / 1e3 * w.passed(s.of(p.From), p)
+	}
+	for _, given := range []float64{0, gave} {
+		if has := max(0, r.tokens*1e6+given); held+has-float64(r.micro) > slack+min(given, makesUp) {
+			s.wrong("%.6f tokens are held and the root has %.6f, of a burst of %.0f", held/1e6, has/1e6, r.burst)
+		}
 	}
 	sum := float64(s.books.total)*1e6 + held + way + r.tokens*1e6
 	s.diary.note("wealth: %d paid, held %.6f, way %.6f, root %.6f, level %.6f of %.6f", s.books.total, held/1e6, way/1e6, r.tokens, w.level/1e6, slack/1e6)
