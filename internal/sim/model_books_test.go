@@ -174,11 +174,6 @@ func (b *books) pay(at time.Duration, n int64) {
 	b.total += n
 }
 
-// aheadBy is by how much fast clocks are ahead at a time, of a rate.
-func (b *books) aheadBy(rate float64) float64 {
-	return rate * (b.fast*0.9*b.longest.Seconds()/(1+b.fast) + math.Ceil(b.fast)*b.longest.Seconds()/20)
-}
-
 // quota checks what one instance admitted by itself against a bucket, on its own
 // clock.
 func quota(entries []entry, perSecond, burst float64) (excess float64) {

@@ -59,7 +59,7 @@ func (w *wealth) check(r rootState, p *Post) {
 		}
 	}
 	rate := float64(r.num) / float64(r.den) // micro-tokens per microsecond
-	slack := rate*2 + 100 + s.books.aheadBy(rate*1e6)
+	slack := rate*2 + 100 + rate*w.ahead().Seconds()*1e6
 	// What the requests of this message took was at the root until then. What its
 	// sender makes up for the way came into the room that this left.
 	gave, makesUp := granted(p), 0.0
@@ -81,6 +81,26 @@ func (w *wealth) check(r rootState, p *Post) {
 		}
 	}
 	w.started, w.last, w.sum = true, now, sum
+}
+
+// ahead is by how much of the time fast clocks are ahead: since their last report, and
+// in what they make up for the way of a message.
+func (w *wealth) ahead() time.Duration {
+	s := w.s
+	if s.books.fast == 0 {
+		return 0
+	}
+	gap, way := s.books.gap, s.books.longest/20
+	for _, m := range s.fleet {
+		if m != nil && m.last > 0 {
+			gap = max(gap, s.w.Now()-m.last)
+		}
+	}
+	if !s.has(pauses) { // else an answer may count that came long after the time-out
+		way = min(way, s.timeout*6/5)
+	}
+	usable := time.Duration(0.9 * float64(s.books.longest) / (1 + s.books.fast))
+	return time.Duration(s.books.fast*float64(min(gap, usable))) + way
 }
 
 // of is what a member may spend, and what was admitted for it by an answer that is
