@@ -36,7 +36,7 @@ func TestClientStreamsCostWhenTheyOpen(t *testing.T) {
 	}
 	_, err := conn.NewStream(t.Context(), chatDesc, "/test.Echo/Chat")
 	wantStatus(t, err, codes.ResourceExhausted, ownQuota, 10*time.Millisecond, "")
-	want(t, "asked", fmt.Sprint(lim.requests()), "[{passthrough:///echo 1} {passthrough:///echo 1}]")
+	want(t, "asked", fmt.Sprint(lim.costs()), "[{passthrough:///echo 1} {passthrough:///echo 1}]")
 }
 
 func TestClientStreamsCostPerMessage(t *testing.T) {

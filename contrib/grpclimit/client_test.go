@@ -32,7 +32,7 @@ func TestClientTakesATokenPerCall(t *testing.T) {
 		}
 	}
 	open(t, conn)
-	want(t, "asked", fmt.Sprint(lim.requests()), "[{passthrough:///echo 1} {passthrough:///echo 1} {passthrough:///echo 1}]")
+	want(t, "asked", fmt.Sprint(lim.costs()), "[{passthrough:///echo 1} {passthrough:///echo 1} {passthrough:///echo 1}]")
 }
 
 func TestClientKeysAndCosts(t *testing.T) {
@@ -61,7 +61,7 @@ func TestClientKeysAndCosts(t *testing.T) {
 			want(t, "matches", errors.Is(err, grpclimit.ErrNoKey), true)
 		}
 	}
-	want(t, "asked", fmt.Sprint(lim.requests()), "[{a1|/a.B/C 2}]")
+	want(t, "asked", fmt.Sprint(lim.costs()), "[{a1|/a.B/C 2}]")
 }
 
 func TestClientFailsFast(t *testing.T) {

@@ -70,6 +70,20 @@ func (f *fake) requests() []hybrid.Request {
 	return slices.Clone(f.asked)
 }
 
+// A cost is how many tokens of which key were asked for.
+type cost struct {
+	key string
+	n   int
+}
+
+// costs are the keys and tokens of the requests, in order.
+func (f *fake) costs() (all []cost) {
+	for _, r := range f.requests() {
+		all = append(all, cost{r.Key, r.N})
+	}
+	return all
+}
+
 // says is a fake that always gives one answer.
 func says(res hybrid.Result, err error) *fake {
 	return &fake{answer: func(hybrid.Request) (hybrid.Result, error) { return res, err }}

@@ -42,7 +42,7 @@ func TestStreamsCostWhenTheyOpen(t *testing.T) {
 	}
 	_, err := talk(open(t, conn), "no")
 	wantStatus(t, err, codes.ResourceExhausted, usedUp, 10*time.Millisecond, "100/s")
-	want(t, "asked", fmt.Sprint(lim.requests()), "[{/test.Echo/Chat 1} {/test.Echo/Chat 1}]")
+	want(t, "asked", fmt.Sprint(lim.costs()), "[{/test.Echo/Chat 1} {/test.Echo/Chat 1}]")
 	want(t, "handled", fmt.Sprint(seen), "[lease true]")
 	if err := s.CloseSend(); err != nil {
 		t.Fatal(err)

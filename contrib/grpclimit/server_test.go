@@ -187,7 +187,7 @@ func TestCosts(t *testing.T) {
 			t.Errorf("cost %d: %v %v", n, handled, err)
 		}
 	}
-	want(t, "asked", fmt.Sprint(lim.requests()), "[{all|k 3} {all|k -1}]")
+	want(t, "asked", fmt.Sprint(lim.costs()), "[{all|k 3} {all|k -1}]")
 }
 
 func TestOnLimited(t *testing.T) {
