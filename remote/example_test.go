@@ -1,0 +1,66 @@
+package remote_test
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"log"
+	"time"
+
+	"github.com/alicebob/miniredis/v2"
+	"github.com/redis/go-redis/v9"
+
+	"github.com/resilient-go/limiter/remote"
+)
+
+func ExampleKey() {
+	fmt.Println(remote.Key("api", "user:10001"))
+	fmt.Println(remote.FleetKey("api"))
+	// Output:
+	// rl:{api:user:10001}
+	// rl:{api}
+}
+
+// One message asks for three tokens of a bucket of ten.
+func ExampleNew() {
+	server, err := miniredis.Run()
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer server.Close()
+	rdb := redis.NewUniversalClient(remote.Options(patience, server.Addr()))
+	defer func() { _ = rdb.Close() }()
+	c := remote.New(rdb, remote.Config{
+		Holder: "a name of this process", Timeout: patience,
+		Guard: func(send func() error) error { return send() }, // or a breaker's Do
+	})
+	defer c.Close()
+
+	m := &remote.Message{
+		Key: remote.Key("api", "ann"), Seq: 1, TTL: time.Second,
+		Limit: remote.Limit{Num: 1, Den: 360, Burst: 10 * remote.Unit}, // ten per hour
+		Needs: []remote.Need{{Tokens: remote.Unit, Count: 3}},
+	}
+	answered := make(chan struct{})
+	err = c.Acquire(m, func(a remote.Answer, err error) {
+		fmt.Println(a.Granted, "granted,", a.Tokens/remote.Unit, "left", err)
+		close(answered)
+	})
+	if err != nil {
+		log.Fatal(err)
+	}
+	<-answered
+	// Output: [3] granted, 7 left <nil>
+}
+
+// What an error says about Redis.
+func ExampleClassOf() {
+	for _, err := range []error{nil, io.EOF, errors.New("what?")} {
+		class := remote.ClassOf(err)
+		fmt.Println(class, class.Unknown()) // did the script run?
+	}
+	// Output:
+	// none false
+	// connection true
+	// other true
+}
