@@ -39,7 +39,7 @@ func run(ctx context.Context, out io.Writer, redisURL, addr string, stay bool) e
 		return err
 	}
 	defer stop()
-	lim, err := hybrid.New(rdb, hybrid.PerMinute(5), hybrid.WithName("api"), hybrid.WithExpectedInstances(4))
+	lim, err := hybrid.New(rdb, hybrid.PerMinute(5), hybrid.WithName("api"))
 	if err != nil {
 		return err
 	}
