@@ -1,6 +1,7 @@
 package e2e
 
 import (
+	"slices"
 	"sync"
 	"testing"
 	"time"
@@ -149,8 +150,8 @@ func TestScriptFlushCostsNothing(t *testing.T) {
 						t.Errorf("a request was decided wrongly: %+v", c)
 					}
 				}
-				if len(in.events) > 0 {
-					t.Errorf("events %+v, want none", in.events)
+				if events := slices.DeleteFunc(in.events, anyTime); len(events) > 0 {
+					t.Errorf("events %+v, want none but of instances", events)
 				}
 				if len(in.calls) < 50 {
 					t.Errorf("only %d calls were made", len(in.calls))

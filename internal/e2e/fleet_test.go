@@ -17,6 +17,7 @@ import (
 type fleet struct {
 	t         *testing.T
 	instances []*instance
+	known     int64 // since when all instances know of each other, a stamp
 	stop      chan struct{}
 	work      sync.WaitGroup
 }
@@ -121,6 +122,16 @@ func (f *fleet) each(what string, so func(*instance) bool) {
 	}
 }
 
+// meet waits until all instances know how many they are.
+func (f *fleet) meet() {
+	f.t.Helper()
+	f.each("all know of all", func(in *instance) bool {
+		s := in.Stats()
+		return s.Instances == len(f.instances) && s.InstancesLive == len(f.instances)
+	})
+	f.known = stamp()
+}
+
 // warm waits until each instance has had so many decisions with Redis.
 func (f *fleet) warm(decisions int) {
 	f.t.Helper()
@@ -171,9 +182,8 @@ func (in *instance) outages(t *testing.T) (pairs []outage) {
 	state, open := "closed", false
 	var previous hybrid.Event
 	for i, e := range in.events {
-		switch e.Event.(type) {
-		case hybrid.InstancesChanged, hybrid.StateLost:
-			continue // they come at any time
+		if anyTime(e) {
+			continue
 		}
 		if previous != nil && e.When().Before(previous.When()) {
 			t.Errorf("event %d is of %v, before the event before it: %+v", i, e.When(), in.events)
@@ -206,6 +216,15 @@ func (in *instance) outages(t *testing.T) (pairs []outage) {
 		t.Fatalf("it did not end well: %d outages, the breaker is %s: %+v", len(pairs), state, in.events)
 	}
 	return pairs
+}
+
+// anyTime reports whether an event has nothing to do with the state of the breaker.
+func anyTime(e told) bool {
+	switch e.Event.(type) {
+	case hybrid.InstancesChanged, hybrid.StateLost:
+		return true
+	}
+	return false
 }
 
 // An outage is a Degraded and the Recovered after it.

@@ -172,12 +172,6 @@ func (p *plan) stopFor(at, long time.Duration, slot int) {
 	p.add(at+long, func(s *storm) { s.resume(stopped) }, "worker %d goes on", slot)
 }
 
-// part is what the outage policy may admit of a key in one worker.
-func (p *plan) part(front int) (perSecond, burst float64) {
-	l := p.limits[front]
-	return float64(l.Count()) / l.Period().Seconds() / slots, max(1, float64(l.Burst())/slots)
-}
-
 func (p *plan) String() string {
 	text := fmt.Sprintf("%d workers, time-out %v", slots, p.timeout)
 	for i, f := range p.fronts {
