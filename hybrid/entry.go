@@ -295,6 +295,15 @@ func (e *entry) plenty() bool {
 	return float64(e.root.demand) <= e.force().rate.PerSecond()*local.Unit
 }
 
+// alone reports whether nobody else has a part of the rate: what the root has left
+// is for nobody but this instance, as far as is known.
+func (e *entry) alone() bool { return e.root.rates <= e.lease.Rate() }
+
+// surelyHas reports whether the root has n tokens at now if nobody else has taken any.
+func (e *entry) surelyHas(n, now int64) bool {
+	return float64(n*local.Unit) <= e.grown(time.Duration(now-e.root.told))
+}
+
 // Who is refused a token that was due has rivals, and asks the less often the more
 // of them there are: this balance has about a quarter of the calls refused.
 const (

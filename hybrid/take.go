@@ -243,7 +243,7 @@ func (l *Limiter) step(e *entry, n, reach int64, k kind, now int64) step {
 	case e.lease.TakeLateAbove(now, n, onLease):
 		return step{decided, e.force().allow(SourceLease, e.lease.Balance(now)+e.hint.Load()), 0}
 	case meters && !e.lease.Paused():
-		if l.up(e) && (e.lease.Due(now) || e.spare(n, atRoot) || e.plenty() && now >= e.silence(k) && e.rootHas(n+atRoot, now)) {
+		if l.up(e) && (e.lease.Due(now) || e.spare(n, atRoot) || now >= e.silence(k) && (e.plenty() && e.rootHas(n+atRoot, now) || e.alone() && e.surelyHas(n+atRoot, now))) {
 			return step{next: askRoot}
 		}
 		return refused(SourceDenied, e.lease.Balance(now), e.force().metered(earned), earned)
