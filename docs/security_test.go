@@ -112,9 +112,12 @@ func useAlgorithms(t *testing.T, rdb redis.UniversalClient, do func(...string) (
 	for _, a := range []hybrid.Algorithm{
 		hybrid.TokenBucket, hybrid.LeakyBucket, hybrid.FixedWindow, hybrid.SlidingLog, hybrid.RollingWindow,
 	} {
-		if err := useAll(t.Context(), rdb, a); err != nil {
+		if err := useAll(t.Context(), rdb, a.String(), hybrid.WithAlgorithm(a)); err != nil {
 			t.Errorf("%v: %v", a, err)
 		}
+	}
+	if err := useAll(t.Context(), rdb, "tiers", hybrid.WithTiers(hybrid.PerHour(1_000_000))); err != nil {
+		t.Errorf("tiers: %v", err)
 	}
 	if log, err := do("ACL", "LOG"); err != nil || !strings.HasPrefix(log, "*0") {
 		t.Errorf("not permitted: %s, %v", log, err)
@@ -122,9 +125,9 @@ func useAlgorithms(t *testing.T, rdb redis.UniversalClient, do func(...string) (
 }
 
 // useAll does everything that a limiter does to Redis.
-func useAll(ctx context.Context, rdb redis.UniversalClient, a hybrid.Algorithm) error {
+func useAll(ctx context.Context, rdb redis.UniversalClient, name string, option hybrid.Option) error {
 	var wrong atomic.Value
-	lim, err := hybrid.New(rdb, hybrid.PerSecond(50), hybrid.WithName(a.String()), hybrid.WithAlgorithm(a),
+	lim, err := hybrid.New(rdb, hybrid.PerSecond(50), hybrid.WithName(name), option,
 		hybrid.WithRemoteTimeout(400*time.Millisecond), hybrid.WithExpectedInstances(1),
 		hybrid.WithEvents(func(e hybrid.Event) {
 			if m, ok := e.(hybrid.Misconfigured); ok {
