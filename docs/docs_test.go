@@ -7,8 +7,10 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
+	"unicode"
 )
 
 // documents are all Markdown files of the repository, seen from its root.
@@ -82,15 +84,41 @@ func TestLinksLeadSomewhere(t *testing.T) {
 	_, files := documents(t)
 	for _, file := range files {
 		for _, m := range link.FindAllStringSubmatch(read(t, file), -1) {
-			target, _, _ := strings.Cut(m[1], "#")
-			if target == "" || strings.Contains(target, "://") {
+			target, place, _ := strings.Cut(m[1], "#")
+			if strings.Contains(target, "://") {
 				continue
 			}
-			if _, err := os.Stat(filepath.Join(filepath.Dir(file), target)); err != nil {
+			path := file
+			if target != "" {
+				path = filepath.Join(filepath.Dir(file), target)
+			}
+			if _, err := os.Stat(path); err != nil {
 				t.Errorf("%s links to %s: %v", file, m[1], err)
+			} else if place != "" && !slices.Contains(places(read(t, path)), place) {
+				t.Errorf("%s links to %s, where no section has that name", file, m[1])
 			}
 		}
 	}
+}
+
+// places are the names under which the sections of a page can be linked to.
+func places(text string) (names []string) {
+	for _, line := range strings.Split(fence.ReplaceAllString(text, ""), "\n") {
+		if !heading.MatchString(line) {
+			continue
+		}
+		name := strings.ToLower(strings.TrimLeft(line, "# "))
+		names = append(names, strings.Map(func(r rune) rune {
+			switch {
+			case r == ' ':
+				return '-'
+			case r == '-' || r == '_' || unicode.IsLetter(r) || unicode.IsDigit(r):
+				return r
+			}
+			return -1
+		}, name))
+	}
+	return names
 }
 
 func TestReadmeIsShort(t *testing.T) {
