@@ -50,6 +50,9 @@ type Config struct {
 	Judge func(error) Verdict
 	// Probe makes one real call. It must return within a bound of its own.
 	Probe func() error
+	// Early, if set, is asked every 50 ms while the breaker is open, and has the next
+	// probe come now. It must return at once.
+	Early func() bool
 	// SlowAfter makes a healthy call that took longer count as Failed; 0 means never.
 	SlowAfter time.Duration
 	// Patience is how long calls may hang in a row; 0 means that two suffice.
@@ -73,6 +76,7 @@ type Breaker struct {
 	era        uint64 // counts changes: an outcome of an earlier era is dropped
 	recent     recent
 	pause      time.Duration
+	due        time.Time // for the next probe
 	timer      *time.Timer
 	closed     bool
 	changes    []Change
@@ -86,7 +90,7 @@ func New(cfg Config) *Breaker {
 	b.cb = gobreaker.NewTwoStepCircuitBreaker[struct{}](gobreaker.Settings{
 		MaxRequests:   1,
 		Interval:      0,              // outcomes never age out: a window shorter than a hanging call would see none
-		Timeout:       firstProbe / 4, // it is our timer that probes: never too early for gobreaker
+		Timeout:       earlyEvery / 2, // it is our timer that probes: never too early for gobreaker
 		ReadyToTrip:   b.readyToTrip,
 		IsSuccessful:  func(err error) bool { return verdictOf(err) == Healthy },
 		IsExcluded:    func(err error) bool { return verdictOf(err) == Ignored },

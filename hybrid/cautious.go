@@ -15,11 +15,32 @@ const slowestProbe = int64(960e6)
 // in it: others may still be degraded, and their leases are not out yet.
 func (l *Limiter) cautiousFor() int64 { return slowestProbe + int64(leaseFor(l.cfg.horizon)) }
 
+// carefulFrom is the instant until which keys are cautious after an outage that ends
+// now; 0 where nobody else is.
+func (l *Limiter) carefulFrom(now int64) int64 {
+	if n, _ := l.instances(); l.cfg.policy != Share || n <= 1 {
+		return 0
+	}
+	return now + l.cautiousFor()
+}
+
+// carefulUntil is the instant until which a key that leaves the lane now is cautious.
+func (a *lane) carefulUntil(now int64) int64 {
+	if !a.up() {
+		return a.l.carefulFrom(now)
+	}
+	return a.cautious.Load()
+}
+
+// carefulUntil is the instant until which a key takes no more than in an outage that
+// is over. mu is held.
+func (e *entry) carefulUntil() int64 { return max(e.careful, e.lane.Load().cautious.Load()) }
+
 // mind caps what a key takes for a while after an outage, or ends that: its local
 // share is its part in the outage, with what was left there. mu is held and no
 // message is under way.
 func (l *Limiter) mind(e *entry, now int64) {
-	until := l.cautious.Load()
+	until := e.carefulUntil()
 	if !e.capped && now >= until {
 		return
 	}
@@ -65,7 +86,7 @@ func (l *Limiter) mind(e *entry, now int64) {
 func (l *Limiter) shareHas(e *entry, n, now int64) time.Duration {
 	d := e.share.RetryAfter(n)
 	if e.capped { // it is another one then
-		d = min(d, max(1, time.Duration(l.cautious.Load()-now)))
+		d = min(d, max(1, time.Duration(e.carefulUntil()-now)))
 	}
 	return d
 }

@@ -45,8 +45,7 @@ func (l *Limiter) Close() error {
 	case <-landed:
 	case <-t.C:
 	}
-	calls := l.redis.Close()
-	l.breaker.Close()
+	calls := l.lanes.close()
 	<-landed // what was left has failed by now
 	unreturned := l.stranded.Load()
 	l.events.wait(closeGrace / 2)
@@ -81,7 +80,7 @@ func (l *Limiter) giveBack(e *entry, now int64) {
 		}
 		l.flights.done()
 	}
-	if err := l.redis.Acquire(msg, done); err != nil {
+	if err := e.lane.Load().root.Acquire(msg, done); err != nil {
 		done(remote.Answer{}, err)
 	}
 }

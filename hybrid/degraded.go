@@ -143,7 +143,7 @@ func (l *Limiter) shape(e *entry, now int64) quotaShape {
 func (l *Limiter) part(e *entry, now int64) float64 {
 	n, _ := l.instances()
 	part := 1 / float64(n)
-	if since := l.outage.began.Load(); e.tracked && e.root.known {
+	if since := e.lane.Load().outage.began.Load(); e.tracked && e.root.known {
 		if since == 0 || l.up(e) {
 			since = now
 		}
@@ -241,9 +241,12 @@ func (l *Limiter) alone(res *Result, e *entry, n int64, k kind, now int64) bool 
 	if l.cfg.policy != Share || e.rules != nil || !e.mu.TryLock() {
 		return false
 	}
+	if e.flight == nil {
+		l.route(e, now)
+	}
 	t := e.force()
 	left := int64(0)
-	ok := !e.dead && e.flight == nil && len(e.queue) == 0 && e.queued == 0 && e.share == nil &&
+	ok := !l.up(e) && !e.dead && e.flight == nil && len(e.queue) == 0 && e.queued == 0 && e.share == nil &&
 		!t.fixed() && n <= t.most(k) && e.lease.Rights(now) == 0 && !l.closed.Load()
 	if ok {
 		ok, left = e.own.take(l, e, n, k, now)
@@ -253,7 +256,7 @@ func (l *Limiter) alone(res *Result, e *entry, n int64, k kind, now int64) bool 
 	e.mu.Unlock()
 	if ok {
 		t.degraded(res, &shape, left)
-		l.counts.allowed[SourceDegraded].Add(1)
+		l.counter(e, SourceDegraded, true).Add(1)
 		l.counts.left.observe(1, left, t.burst)
 	}
 	return ok

@@ -21,6 +21,7 @@ type entry struct {
 	hint                atomic.Int64             // whole tokens at the root when it was last heard of
 	resetAt             atomic.Int64             // of a timed root: the instant at which all is free
 	terms               atomic.Pointer[terms]    // in force; changed under mu
+	lane                atomic.Pointer[lane]     // of its master; changed under mu
 	standing            atomic.Pointer[standing] // nil: none; changed under mu
 	lease               local.Lease
 	denied, prefiltered atomic.Uint64            // requests for one token, refused without taking mu
@@ -60,6 +61,7 @@ type entry struct {
 	refused int64   // when the root last said no, 0 if never
 	rivals  float64 // for how much longer than due to stay away after a refusal: others come first
 
+	careful   int64   // instant until which it takes its part only, whatever its lane says
 	capped    bool    // the share is that of an outage that is just over
 	part      float64 // of the limit, for an outage that begins before partUntil
 	partUntil int64
@@ -110,6 +112,7 @@ func (l *Limiter) newEntry(key string, tracked bool) *entry {
 		e.user = key
 	}
 	e.terms.Store(t)
+	e.lane.Store(l.laneOf(e.key))
 	e.hint.Store(t.burst)
 	if l.cfg.limitOf != nil {
 		e.rules = newRules(key)

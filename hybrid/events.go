@@ -20,9 +20,13 @@ type Event interface {
 	attrs() (slog.Level, string, []slog.Attr)
 }
 
-// Degraded says that requests are decided by the outage policy from now on.
+// Degraded says that requests are decided by the outage policy from now on. On a
+// Cluster each master has a breaker of its own, and this is about the keys of one.
 type Degraded struct {
-	At    time.Time
+	At time.Time
+	// Node is the address of the master, "" where there is only one, or where the
+	// client has not found any.
+	Node  string
 	Class string // why, in one word: "timeout", "connection", "forbidden", …
 	Err   error
 	// Instances is the number of instances that the limit is divided by.
@@ -66,9 +70,10 @@ func (e StateLost) attrs() (slog.Level, string, []slog.Attr) {
 	return slog.LevelWarn, "rate limiter state lost", []slog.Attr{slog.Int("left", e.Left)}
 }
 
-// Recovered says that Redis decides again.
+// Recovered says that Redis decides again, the master or the one that took its place.
 type Recovered struct {
 	At       time.Time
+	Node     string        // as in the [Degraded] that it ends
 	Duration time.Duration // of the degraded time
 	Allowed  uint64        // requests that were admitted meanwhile by the outage policy
 	Refused  uint64
@@ -78,6 +83,7 @@ type Recovered struct {
 // "open", "half-open".
 type BreakerChanged struct {
 	At       time.Time
+	Node     string // as in [Degraded]
 	From, To string
 	Err      error // what opened it
 }
@@ -139,22 +145,19 @@ func (e BreakerChanged) When() time.Time { return e.At }
 func (e Misconfigured) When() time.Time { return e.At }
 
 func (e Degraded) attrs() (slog.Level, string, []slog.Attr) {
-	return slog.LevelWarn, "rate limiter degraded", []slog.Attr{
+	return slog.LevelWarn, "rate limiter degraded", about(e.Node,
 		slog.String("class", e.Class), errorAttr(e.Err),
-		slog.Int("instances", e.Instances), slog.Bool("instances_assumed", e.InstancesAssumed),
-	}
+		slog.Int("instances", e.Instances), slog.Bool("instances_assumed", e.InstancesAssumed))
 }
 
 func (e Recovered) attrs() (slog.Level, string, []slog.Attr) {
-	return slog.LevelInfo, "rate limiter recovered", []slog.Attr{
-		slog.Duration("duration", e.Duration), slog.Uint64("allowed", e.Allowed), slog.Uint64("refused", e.Refused),
-	}
+	return slog.LevelInfo, "rate limiter recovered", about(e.Node,
+		slog.Duration("duration", e.Duration), slog.Uint64("allowed", e.Allowed), slog.Uint64("refused", e.Refused))
 }
 
 func (e BreakerChanged) attrs() (slog.Level, string, []slog.Attr) {
-	return slog.LevelDebug, "rate limiter breaker changed", []slog.Attr{
-		slog.String("from", e.From), slog.String("to", e.To), errorAttr(e.Err),
-	}
+	return slog.LevelDebug, "rate limiter breaker changed", about(e.Node,
+		slog.String("from", e.From), slog.String("to", e.To), errorAttr(e.Err))
 }
 
 func (e Misconfigured) attrs() (slog.Level, string, []slog.Attr) {
@@ -171,6 +174,14 @@ func (e LimitMismatch) attrs() (slog.Level, string, []slog.Attr) {
 		slog.String("ours", e.Ours.String()), slog.Int64("our_version", e.OurVersion),
 		slog.String("theirs", e.Theirs.String()), slog.Int64("their_version", e.TheirVersion),
 	}
+}
+
+// about puts the node in front, where there are several.
+func about(node string, attrs ...slog.Attr) []slog.Attr {
+	if node == "" {
+		return attrs
+	}
+	return append([]slog.Attr{slog.String("node", node)}, attrs...)
 }
 
 func errorAttr(err error) slog.Attr {

@@ -196,7 +196,7 @@ func (l *Limiter) send(e *entry, f *flight) {
 	e.withdraw()
 	e.lease.Quiet()
 	l.flights.add()
-	err := l.redis.Acquire(f.msg, func(a remote.Answer, err error) {
+	err := e.lane.Load().root.Acquire(f.msg, func(a remote.Answer, err error) {
 		defer l.flights.done()
 		e.mu.Lock()
 		defer e.mu.Unlock()
@@ -259,8 +259,7 @@ func (l *Limiter) land(e *entry, f *flight, a remote.Answer, err error) {
 // failed takes back the requests of a message that has no answer. mu is held.
 func (l *Limiter) failed(e *entry, f *flight, err error) {
 	class := remote.ClassOf(err)
-	key := e.key
-	l.suspect.Store(&key)
+	e.lane.Load().failed(e.key, err)
 	if class.KeyOnly() { // the others are well: this one is left alone for a while
 		e.badUntil = l.now() + int64(l.cfg.horizon)
 	}

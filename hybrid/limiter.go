@@ -28,19 +28,17 @@ type Limiter struct {
 	rules   atomic.Pointer[ruleBook] // nil: there can be none
 	limitMu sync.Mutex               // held by the one who changes terms or rules
 
-	redis   root
-	breaker gate
-	keys    *local.Table[*entry]
-	spill   [64]fallback // in an outage, for keys that are not in the table
-	epoch   time.Time    // instants count from here, on the monotonic clock
-	seq     atomic.Uint64
-	rtt     atomic.Int64 // of late, in nanoseconds
-	suspect atomic.Pointer[string]
-
-	cautious atomic.Int64 // instant until which keys take no more than in the last outage
+	rdb    redis.UniversalClient
+	holder string // names this process start at Redis
+	lanes  lanes
+	keys   *local.Table[*entry]
+	spill  [64]fallback // in an outage, for keys that are not in the table
+	epoch  time.Time    // instants count from here, on the monotonic clock
+	seq    atomic.Uint64
+	rtt    atomic.Int64 // of late, in nanoseconds
 
 	counts   counts
-	outage   outage
+	drill    drill
 	events   eventQueue
 	reminder reminder
 	sweeper  sweeper
@@ -93,6 +91,8 @@ func New(rdb redis.UniversalClient, limit Limit, options ...Option) (*Limiter, e
 	l := &Limiter{
 		cfg:     c,
 		reserve: c.thousandths(),
+		rdb:     rdb,
+		holder:  rand.Text()[:16],
 		keys:    local.NewTable[*entry](c.maxKeys),
 		epoch:   time.Now(),
 		events:  eventQueue{handle: c.events, log: c.log.With(slog.String("limiter", c.name))},
@@ -102,26 +102,12 @@ func New(rdb redis.UniversalClient, limit Limit, options ...Option) (*Limiter, e
 	}
 	l.terms.Store(t)
 	l.rules.Store(book)
-	if c.world != nil {
-		l.redis, l.breaker = elsewhere{c.world}, weather{c.world}
-		return l, nil
+	home := &lane{l: l, root: elsewhere{c.world}, gate: weather{c.world}}
+	if c.world == nil {
+		l.lanes.masters = remote.NewMasters(rdb)
+		home = l.newLane("", c.redisKey("probe"))
 	}
-	guard := breaker.New(breaker.Config{
-		Judge:     judge,
-		Probe:     l.probe,
-		SlowAfter: c.timeout * 3 / 4,
-		Patience:  c.timeout * 9 / 5,
-		Notify:    l.breakerChanged,
-	})
-	l.breaker = guard
-	l.redis = remote.New(rdb, remote.Config{
-		Algorithm: c.scripts(),
-		Tiers:     c.remoteTiers(),
-		Holder:    rand.Text()[:16],
-		Timeout:   c.timeout,
-		Guard:     guard.Do,
-		Observe:   l.counts.observe,
-	})
+	l.lanes.list.Store(&[]*lane{home})
 	return l, nil
 }
 
@@ -131,26 +117,8 @@ func (l *Limiter) Name() string { return l.cfg.name }
 // Limit is the limit that this instance was given last.
 func (l *Limiter) Limit() Limit { return l.terms.Load().limit }
 
-// root is where messages go: a [remote.Client].
-type root interface {
-	Acquire(m *remote.Message, done func(remote.Answer, error)) error
-	Peek(key string, limit remote.Limit, done func(remote.Level, error)) error
-	Reset(key string, limit remote.Limit, done func(remote.Level, error)) error
-	Announce(name string, window time.Duration, leaves bool, done func(remote.Fleet, error)) error
-	Probe(m *remote.Message) error
-	Bodies() uint64
-	Close() (stuck int)
-}
-
-// gate says whether the root may be asked: a [breaker.Breaker].
-type gate interface {
-	Closed() bool
-	State() breaker.State
-	Close()
-}
-
 // up reports whether Redis may be asked about a key.
-func (l *Limiter) up(*entry) bool { return l.breaker.Closed() && !l.outage.drill.Load() }
+func (l *Limiter) up(e *entry) bool { return e.lane.Load().up() }
 
 // now is the instant of the moment: nanoseconds since the limiter was made.
 func (l *Limiter) now() int64 {
@@ -182,21 +150,6 @@ func isNil(rdb redis.UniversalClient) bool {
 	return !v.IsValid() || v.Kind() == reflect.Pointer && v.IsNil()
 }
 
-// judge tells the breaker what an outcome says about Redis: a denial or a fault
-// of one key is an answer like any other.
-func judge(err error) breaker.Verdict {
-	switch class := remote.ClassOf(err); {
-	case class == remote.None, class.KeyOnly():
-		return breaker.Healthy
-	case class == remote.Timeout, class == remote.Saturated:
-		return breaker.Hung
-	case class.Misconfigured() && class != remote.Protocol:
-		return breaker.Fatal
-	default:
-		return breaker.Failed
-	}
-}
-
 // errTimeout: the answer did not come while its caller waited.
 var errTimeout = errors.New("hybrid: no answer within the remote time-out")
 
@@ -204,22 +157,4 @@ var errTimeout = errors.New("hybrid: no answer within the remote time-out")
 func isOutage(err error) bool {
 	var fault *remote.Error
 	return errors.As(err, &fault) || errors.Is(err, breaker.ErrOpen) || errors.Is(err, errTimeout)
-}
-
-// probed is a limit for a probe: it has to pass the scripts and changes nothing.
-func (l *Limiter) probed() remote.Limit {
-	if t := l.terms.Load(); !t.fixed() {
-		return t.remote()
-	}
-	return remote.Limit{Num: 1, Den: 1, Burst: local.Unit}
-}
-
-// probe makes one real call for a key that suffered.
-func (l *Limiter) probe() error {
-	key := l.suspect.Load()
-	if key == nil {
-		k := l.cfg.redisKey("probe")
-		key = &k
-	}
-	return l.redis.Probe(&remote.Message{Key: *key, Limit: l.probed()})
 }

@@ -62,9 +62,13 @@ func (m *members) announce(l *Limiter) {
 	}
 	pause := float64(announceEvery) * (1 - announceSpread*l.chance())
 	m.timer.Reset(time.Duration(pause))
-	if l.redis.Announce(l.cfg.name, l.cfg.reservation, false, func(f remote.Fleet, err error) {
+	key := remote.FleetKey(l.cfg.name)
+	a := l.laneOf(key)
+	if a.root.Announce(l.cfg.name, l.cfg.reservation, false, func(f remote.Fleet, err error) {
 		if err == nil {
 			m.tell(l, f)
+		} else {
+			a.failed(key, err)
 		}
 	}) == nil {
 		m.said = true
@@ -94,7 +98,7 @@ func (m *members) leave(l *Limiter) {
 		return
 	}
 	l.flights.add()
-	if l.redis.Announce(l.cfg.name, l.cfg.reservation, true, func(remote.Fleet, error) { l.flights.done() }) != nil {
+	if l.laneOf(remote.FleetKey(l.cfg.name)).root.Announce(l.cfg.name, l.cfg.reservation, true, func(remote.Fleet, error) { l.flights.done() }) != nil {
 		l.flights.done()
 	}
 }

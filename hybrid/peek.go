@@ -21,7 +21,7 @@ func (l *Limiter) Peek(ctx context.Context, key string) (Result, error) {
 	if asked.fixed() {
 		return asked.rule(), nil
 	}
-	level, err := l.level(ctx, e.key, asked, l.redis.Peek)
+	level, err := l.level(ctx, e.key, asked, root.Peek)
 	now := l.now()
 	if known, ok := l.keys.Get(key); ok {
 		e = known
@@ -116,7 +116,7 @@ func (l *Limiter) Reset(ctx context.Context, key string) error {
 		return nil
 	}
 	l.yield(key)
-	level, err := l.level(ctx, view.key, asked, l.redis.Reset)
+	level, err := l.level(ctx, view.key, asked, root.Reset)
 	switch {
 	case err == nil:
 	case remote.ClassOf(err) == remote.Refused:
@@ -183,7 +183,7 @@ func (l *Limiter) yield(key string) {
 }
 
 // level makes one call about a key and waits for it, within the remote time-out.
-func (l *Limiter) level(ctx context.Context, key string, asked *terms, call func(string, remote.Limit, func(remote.Level, error)) error) (remote.Level, error) {
+func (l *Limiter) level(ctx context.Context, key string, asked *terms, call func(root, string, remote.Limit, func(remote.Level, error)) error) (remote.Level, error) {
 	if err := ctx.Err(); err != nil {
 		return remote.Level{}, err
 	}
@@ -195,7 +195,13 @@ func (l *Limiter) level(ctx context.Context, key string, asked *terms, call func
 		err   error
 	}
 	done := make(chan answer, 1)
-	err := call(key, asked.remote(), func(level remote.Level, err error) { done <- answer{level, err} })
+	a := l.laneOf(key)
+	err := call(a.root, key, asked.remote(), func(level remote.Level, err error) {
+		if err != nil {
+			a.failed(key, err)
+		}
+		done <- answer{level, err}
+	})
 	if err != nil {
 		return remote.Level{}, l.orClosed(err)
 	}

@@ -81,7 +81,8 @@ func (l *Limiter) record(e *entry, n int64, k kind, res Result) {
 			e.note(n) // it is demand, although the root will not hear of the request
 		}
 	}
-	l.counts.count(res)
+	l.counts.left.observe(1, int64(res.Remaining), int64(res.Limit.Burst()))
+	l.counter(e, res.Source, res.Allowed).Add(1)
 }
 
 // finish ends a wait: the channel has room for the one verdict.

@@ -71,10 +71,11 @@ func (l *Limiter) stand(e *entry, s step, k kind, now int64) {
 	}
 	if k&low != 0 {
 		tenths := &l.counts.left[leftTenths(int64(s.res.Remaining), e.force().burst)]
-		e.lowStanding.Store(&standing{until: until, due: now + int64(s.res.RetryAfter), up: up, res: s.res, count: &l.counts.refused[s.res.Source], left: tenths})
+		count := l.counter(e, s.res.Source, false)
+		e.lowStanding.Store(&standing{until: until, due: now + int64(s.res.RetryAfter), up: up, res: s.res, count: count, left: tenths})
 		return
 	}
-	count, left := &l.counts.refused[s.res.Source], &l.counts.left[0]
+	count, left := l.counter(e, s.res.Source, false), &l.counts.left[0]
 	switch s.res.Source {
 	case SourcePrefilter:
 		count, left = &e.prefiltered, nil

@@ -42,10 +42,12 @@ type Stats struct {
 	NearLimit uint64
 
 	// Degraded reports whether the outage policy decides now, DegradedFor for how
-	// long in all.
-	Degraded    bool
-	DegradedFor time.Duration
-	// Breaker is "closed", "open" or "half-open".
+	// long in all. On a Cluster it may be for the keys of some masters only, which
+	// are MastersDegraded; their times are added up.
+	Degraded        bool
+	DegradedFor     time.Duration
+	MastersDegraded int
+	// Breaker is "closed", "open" or "half-open": on a Cluster that of the worst master.
 	Breaker string
 	// Instances is the number that the limit is divided by in an outage, 0 if it is
 	// not; InstancesAssumed: nobody said so.
@@ -108,18 +110,19 @@ func (c *counts) observe(op string, took time.Duration, class remote.Class) {
 	c.seconds[i].observe(took)
 }
 
-func (c *counts) count(r Result) {
-	c.left.observe(1, int64(r.Remaining), int64(r.Limit.Burst()))
-	if r.Allowed {
-		c.allowed[r.Source].Add(1)
-	} else {
-		c.refused[r.Source].Add(1)
+// counter counts the decisions of a source about a key. Those of the outage policy
+// belong to a lane.
+func (l *Limiter) counter(e *entry, src Source, allowed bool) *atomic.Uint64 {
+	switch {
+	case src == SourceDegraded && allowed:
+		return &e.lane.Load().allowed
+	case src == SourceDegraded:
+		return &e.lane.Load().refused
+	case allowed:
+		return &l.counts.allowed[src]
+	default:
+		return &l.counts.refused[src]
 	}
-}
-
-// degraded is how many requests the outage policy has decided.
-func (c *counts) degraded() (allowed, refused uint64) {
-	return c.allowed[SourceDegraded].Load(), c.refused[SourceDegraded].Load()
 }
 
 // raise makes a counter that is told to others one that never falls.
@@ -166,10 +169,10 @@ func (l *Limiter) Stats() Stats {
 	s := Stats{
 		Allowed: map[Source]uint64{}, Refused: map[Source]uint64{}, RedisCalls: map[string]uint64{},
 		RedisCallsByOperation: map[string]map[string]uint64{}, RedisSeconds: map[string]Histogram{},
-		Scripts: l.redis.Bodies(),
+		Scripts: l.lanes.bodies(),
 		Grants:  c.grants.Load(), TokensGranted: c.granted.Load(), TokensSpent: c.spent.Load(), TokensReturned: c.returned.Load(),
 		TokensExpired: c.expired.Load(), TokensLost: c.lost.Load(),
-		Breaker: l.breaker.State().String(), StateLost: c.stateLost.Load(),
+		Breaker: l.lanes.breaker().String(), StateLost: c.stateLost.Load(),
 		Keys: l.keys.Len(), Evicted: l.keys.Evicted(), Untracked: c.untracked.Load(),
 		Modes: modes, Waiting: c.waiting.Load(),
 	}
@@ -199,7 +202,16 @@ func (l *Limiter) Stats() Stats {
 	if l.cfg.policy != Share {
 		s.Instances, s.InstancesAssumed = 0, false
 	}
-	s.Degraded, s.DegradedFor = l.outage.state()
+	for _, a := range l.lanes.all() {
+		degraded, total := a.outage.state()
+		s.DegradedFor += total
+		s.Allowed[SourceDegraded] += a.allowed.Load()
+		s.Refused[SourceDegraded] += a.refused.Load()
+		if degraded {
+			s.Degraded = true
+			s.MastersDegraded++
+		}
+	}
 	l.events.mu.Lock()
 	s.EventsDropped, s.EventPanics = l.events.dropped, l.events.panics
 	l.events.mu.Unlock()

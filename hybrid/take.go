@@ -166,6 +166,7 @@ func (l *Limiter) begin(e *entry, r Request, k kind, patient bool, deadline, now
 		e.lowly.Store(true)
 	}
 	if e.flight == nil {
+		l.route(e, now)
 		l.mind(e, now)
 	}
 	e.claim = claim{}
@@ -295,6 +296,7 @@ func (l *Limiter) join(e *entry, w *waiter, now int64) {
 // pump moves the queue of a key. Afterwards it is empty, or a message is under
 // way, or a timer is set. mu is held and no message is under way.
 func (l *Limiter) pump(e *entry, now int64) {
+	l.route(e, now)
 	l.mind(e, now)
 	for len(e.queue) > 0 {
 		w := e.queue[0]
@@ -343,6 +345,7 @@ func (l *Limiter) renewLocked(e *entry, now int64) {
 		return
 	}
 	e.active = now
+	l.route(e, now)
 	l.mind(e, now)
 	l.send(e, l.message(e, now))
 }

@@ -24,8 +24,7 @@ const (
 	// Connection: dial, DNS, EOF, reset, closed pool. The script may have run.
 	Connection
 	// Unavailable: a server that answers but cannot serve now: LOADING, READONLY,
-	// MASTERDOWN, CLUSTERDOWN, TRYAGAIN, OOM, BUSY, MISCONF, NOREPLICAS, a slot
-	// on the move, too many clients.
+	// MASTERDOWN, CLUSTERDOWN, OOM, BUSY, MISCONF, NOREPLICAS, too many clients.
 	Unavailable
 	// Saturated: every call that may be in flight is stuck, or no connection was
 	// free. Nothing was sent.
@@ -43,6 +42,9 @@ const (
 	BadKey
 	// Stale: a later message of ours was answered first. Nothing was changed.
 	Stale
+	// Moving: the slot of the key is on its way to another node, and the client did not
+	// follow: MOVED, ASK, TRYAGAIN. Only the keys of that slot suffer.
+	Moving
 	// Refused: the guard did not let the call pass. Nothing was sent.
 	Refused
 	// Closed: the client was closed, by its owner or by our Close.
@@ -58,7 +60,7 @@ const (
 
 var classNames = [...]string{
 	"none", "timeout", "connection", "unavailable", "saturated", "forbidden", "script",
-	"protocol", "version", "badkey", "stale", "refused", "closed", "panic", "other",
+	"protocol", "version", "badkey", "stale", "moving", "refused", "closed", "panic", "other",
 }
 
 // String is the class in one word, fit for a metric label.
@@ -81,7 +83,7 @@ func (c Class) Misconfigured() bool {
 }
 
 // KeyOnly reports whether the error concerns one key and not the server.
-func (c Class) KeyOnly() bool { return c == BadKey || c == Version || c == Stale }
+func (c Class) KeyOnly() bool { return c == BadKey || c == Version || c == Stale || c == Moving }
 
 // Unknown reports whether the script may have run although no answer came.
 func (c Class) Unknown() bool {
@@ -158,14 +160,14 @@ var replies = []struct {
 	{"READONLY ", Unavailable},
 	{"MASTERDOWN ", Unavailable},
 	{"CLUSTERDOWN ", Unavailable},
-	{"TRYAGAIN ", Unavailable},
+	{"TRYAGAIN ", Moving},
 	{"NOREPLICAS ", Unavailable},
 	{"MISCONF ", Unavailable},
 	{"BUSY ", Unavailable},
 	{"UNKILLABLE ", Unavailable},
 	{"OOM ", Unavailable},
-	{"MOVED ", Unavailable},
-	{"ASK ", Unavailable},
+	{"MOVED ", Moving},
+	{"ASK ", Moving},
 	{"NOSCRIPT ", Unavailable}, // again after the body was sent: scripts are being flushed
 	{"ERR max number of clients", Unavailable},
 	{"NOAUTH ", Forbidden},
