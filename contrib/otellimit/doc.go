@@ -30,6 +30,7 @@
 //	near_limit              {event}
 //	degraded                {limiter}   1 or 0
 //	degraded.time           s
+//	masters.degraded        {master}
 //	breaker.state           {limiter}   state: closed, open, half-open; 1 for the present one
 //	instances               {instance}
 //	instances.assumed       {limiter}   1 or 0

@@ -51,6 +51,7 @@ var entries = []entry{
 		"degraded.time", amount, "s", "Time in which the outage policy decided.",
 		func(s *hybrid.Stats) []point { return []point{{part: s.DegradedFor.Seconds()}} },
 	},
+	{"masters.degraded", reading, "{master}", "Masters whose keys the outage policy decides now.", now(func(s *hybrid.Stats) int64 { return int64(s.MastersDegraded) })},
 	{"breaker.state", level, "{limiter}", "1 for the state that the circuit breaker is in, 0 for the others.", breaker},
 	{"instances", reading, "{instance}", "Instances that the limit is divided by in an outage.", now(func(s *hybrid.Stats) int64 { return int64(s.Instances) })},
 	{"instances.live", reading, "{instance}", "Instances that reach Redis, 0 if it was never asked.", now(func(s *hybrid.Stats) int64 { return int64(s.InstancesLive) })},

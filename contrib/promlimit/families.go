@@ -32,6 +32,7 @@ var families = []family{
 
 	{"degraded", "1 while the outage policy decides.", nil, func(s *hybrid.Stats, to sink) { to.flag(s.Degraded) }},
 	{"degraded_seconds_total", "For how long the outage policy has decided.", nil, func(s *hybrid.Stats, to sink) { to.seconds(s.DegradedFor.Seconds()) }},
+	{"masters_degraded", "Masters whose keys the outage policy decides now.", nil, func(s *hybrid.Stats, to sink) { to.gauge(int64(s.MastersDegraded)) }},
 	{"breaker_state", "1 for the state that the circuit breaker is in.", []string{"state"}, states},
 	{"instances", "By how many instances the limit is divided in an outage.", nil, func(s *hybrid.Stats, to sink) { to.gauge(int64(s.Instances)) }},
 	{"instances_live", "Instances that reach Redis, 0 if it was never asked.", nil, func(s *hybrid.Stats, to sink) { to.gauge(int64(s.InstancesLive)) }},

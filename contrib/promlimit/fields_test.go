@@ -40,7 +40,7 @@ func everything() hybrid.Stats {
 		Shadowed:   18,
 		NearLimit:  10,
 
-		Degraded: true, DegradedFor: 1500 * time.Millisecond,
+		Degraded: true, DegradedFor: 1500 * time.Millisecond, MastersDegraded: 23,
 		Breaker: "half-open", Instances: 11, InstancesAssumed: true,
 		InstancesLive: 19, InstancesAge: 2500 * time.Millisecond, StateLost: 20, Modes: map[string]int{"lump": 21, "rate": 22},
 
@@ -67,6 +67,7 @@ var exported = map[string]string{
 	"NearLimit":             "near_limit_total",
 	"Degraded":              "degraded",
 	"DegradedFor":           "degraded_seconds_total",
+	"MastersDegraded":       "masters_degraded",
 	"Breaker":               "breaker_state",
 	"Instances":             "instances",
 	"InstancesAssumed":      "instances_assumed",
