@@ -21,6 +21,7 @@ const startLimit = 30 * time.Second
 // A process is a redis-server that this package started.
 type process struct {
 	port int
+	bus  int // of a node of a cluster
 	cmd  *exec.Cmd
 	log  *logBuffer
 	done chan struct{} // closed when the process has ended
