@@ -91,7 +91,9 @@ func (s *ShardSet) start(conf []string) *process {
 	return p
 }
 
-func (s *ShardSet) nodes() []*process { return append(s.masters[:len(s.masters):len(s.masters)], s.replicas...) }
+func (s *ShardSet) nodes() []*process {
+	return append(s.masters[:len(s.masters):len(s.masters)], s.replicas...)
+}
 
 func (s *ShardSet) must(p *process, command ...string) string {
 	s.t.Helper()
