@@ -1,6 +1,7 @@
 package remote_test
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -51,6 +52,21 @@ func ExampleNew() {
 	}
 	<-answered
 	// Output: [3] granted, 7 left <nil>
+}
+
+// The client is told who has which slots. Usually it asks the nodes.
+func ExampleNewMasters() {
+	rdb := redis.NewClusterClient(&redis.ClusterOptions{ClusterSlots: func(context.Context) ([]redis.ClusterSlot, error) {
+		return []redis.ClusterSlot{
+			{Start: 0, End: 8191, Nodes: []redis.ClusterNode{{Addr: "10.0.0.1:6379"}}},
+			{Start: 8192, End: 16383, Nodes: []redis.ClusterNode{{Addr: "10.0.0.2:6379"}}},
+		}, nil
+	}})
+	defer func() { _ = rdb.Close() }()
+	m := remote.NewMasters(rdb)
+	fmt.Println(m.Of(remote.Key("api", "ann")), m.Of(remote.Key("api", "bob")))
+	m.Reload() // a call has failed: they may be others by now
+	// Output: 10.0.0.2:6379 10.0.0.1:6379
 }
 
 // What an error says about Redis.
