@@ -49,6 +49,7 @@ func (l *Limiter) apply(e *entry, f *flight, a remote.Answer, now int64) {
 		e.share.Take(granted)
 		e.share.Hold(e.lease.Rights(now))
 	}
+	l.unaccounted(e, (a.Beyond+local.Unit-1)/local.Unit)
 	l.settle(e)
 	e.root = newRootView(a.Level, f.sent, now)
 	e.root.fits = fitsOf(f.msg.Needs, a, l.atRoot(e, low))
@@ -112,7 +113,7 @@ func (l *Limiter) distribute(e *entry, f *flight, a remote.Answer, now int64) {
 	next := f.waiters
 	for i, need := range f.msg.Needs {
 		taken += a.Granted[i] * need.Tokens
-		if a.Granted[i] < need.Count && upToFirst == 0 {
+		if a.Granted[i] < need.Count && upToFirst == 0 && !need.Book {
 			upToFirst = taken + need.Tokens + l.atRoot(e, next[0].kind)*local.Unit
 		}
 		next = next[need.Count:]
@@ -121,11 +122,12 @@ func (l *Limiter) distribute(e *entry, f *flight, a remote.Answer, now int64) {
 	leaky := l.cfg.algorithm == LeakyBucket
 	water := e.force().burst*local.Unit - a.Tokens - taken // in a leaky bucket, before any of them
 	var (
-		refused         []*waiter
-		least, leastLow int64 // the smallest request that the root was too empty for, of each priority
-		blocked         bool  // one that queues was refused: those behind it waited for it alone
-		spare           int64 // charged for callers who have left
+		refused                    []*waiter
+		least, leastLow, leastBook int64 // the smallest request that the root was too empty for, of each priority
+		blocked                    bool  // one that queues was refused: those behind it waited for it alone
+		spare                      int64 // charged for callers who have left
 	)
+	behind := taken // by requests after the one at hand
 	next = f.waiters
 	for i, need := range f.msg.Needs {
 		run, n := next[:need.Count], need.Tokens/local.Unit
@@ -135,7 +137,13 @@ func (l *Limiter) distribute(e *entry, f *flight, a remote.Answer, now int64) {
 			if w.kind&low != 0 {
 				e.note(n) // what is refused to them is no demand: it would crowd out the others
 			}
+			behind -= need.Tokens
 			switch {
+			case need.Book && !w.gone:
+				e.claim = claim{due: l.due(e, f, a.Tokens+behind, now)}
+				l.decide(e, w, e.force().allow(SourceRedis, remaining))
+			case w.gone && need.Book && a.Tokens+behind < 0: // it is not due: nobody can have it now
+				e.debit -= n
 			case w.gone && need.Hold: // it stays on lease
 			case w.gone:
 				spare += n
@@ -153,7 +161,10 @@ func (l *Limiter) distribute(e *entry, f *flight, a remote.Answer, now int64) {
 				e.share.Give(n)
 			}
 			smallest, reach := &least, l.reach(e, n, w.patient)
-			if w.kind&low != 0 {
+			switch {
+			case w.kind&books != 0:
+				smallest = &leastBook
+			case w.kind&low != 0:
 				smallest = &leastLow
 			}
 			if !blocked && (*smallest == 0 || reach < *smallest) {
@@ -169,6 +180,9 @@ func (l *Limiter) distribute(e *entry, f *flight, a remote.Answer, now int64) {
 	if least > 0 {
 		l.hush(e, least, 0, now)
 		e.refused = now
+	}
+	if leastBook > 0 {
+		l.hush(e, leastBook+l.atRoot(e, books), books, now)
 	}
 	if leastLow > 0 {
 		l.hush(e, leastLow+l.atRoot(e, low), low, now)
@@ -213,6 +227,10 @@ func (l *Limiter) nextTry(e *entry, ahead []*waiter, n int64, k kind, now int64)
 		}
 		return e.force().metered(d)
 	}
+	crowd := time.Duration(0)
+	if k&books != 0 && ((e.force().burst-n)*local.Unit < e.root.out || e.root.rates > 0) { // until leases make room for it
+		crowd = time.Duration(e.root.lastEnd - now)
+	}
 	n += l.atRoot(e, k)
-	return max(l.retryAfter(e, n, k, now), l.turn(e, total(ahead)+n, now))
+	return max(crowd, l.retryAfter(e, n, k, now), l.turn(e, total(ahead)+n, now))
 }

@@ -10,6 +10,7 @@ import (
 type claim struct {
 	epoch uint64 // of the lease
 	held  bool   // the tokens are claimed on the lease
+	due   int64  // of a reservation: the instant at which it falls due
 }
 
 // claimed makes a claim of n tokens that were just taken from the lease, if the
@@ -85,7 +86,7 @@ func (t *taken) release() {
 	case t.res.Source == SourceRule, t.res.Source == SourceDegraded && t.l.cfg.policy != Share:
 		return
 	case t.res.Source == SourceDegraded:
-		back = t.e.fallback.putBack(t.n, int64(t.res.Remaining), now-t.at)
+		back = t.e.fallback.putBack(t.n, int64(t.res.Remaining), t.at, now)
 		t.e.withdraw()
 	case t.claim.held && t.e.lease.Release(t.n, now, t.claim.epoch):
 		back = t.n
@@ -98,15 +99,14 @@ func (t *taken) release() {
 // putBack gives the degraded bucket back what was taken from it a while ago, when so
 // many tokens were left, and says how many it were. What would have overflowed
 // meanwhile is gone: given back, it would come on top of what was gained in its place.
-func (f *fallback) putBack(n, left, elapsed int64) int64 {
+func (f *fallback) putBack(n, left, at, now int64) int64 {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.quota == nil {
 		return 0
 	}
-	gained := math.Ceil(f.shape.perSecond * float64(max(0, elapsed)) / 1e9)
-	back := max(0, min(n, f.shape.burst-left-int64(math.Min(gained, exact))))
-	f.quota.Give(back)
+	gained := math.Ceil(f.shape.perSecond * float64(max(0, now-at)) / 1e9)
+	back := f.quota.Give(max(0, min(n, f.shape.burst-left-int64(math.Min(gained, exact)))), now)
 	f.taken = max(0, f.taken-back)
 	return back
 }

@@ -68,13 +68,20 @@ func (l *Limiter) giveBack(e *entry, now int64) {
 	e.withdraw()
 	metered := e.lease.Rate() > 0
 	msg := l.returning(e, now)
-	if msg.Returned == 0 && !metered {
+	debit := e.takeDebit()
+	msg.Charge += debit * local.Unit
+	if msg.Returned == 0 && !metered && debit == 0 {
 		return
 	}
 	l.flights.add()
 	done := func(_ remote.Answer, err error) {
 		if err != nil {
 			l.stranded.Add(msg.Returned / local.Unit)
+			if debit > 0 {
+				l.unaccounted(e, debit)
+			} else {
+				l.counts.lost.Add(uint64(-debit))
+			}
 		} else {
 			l.counts.returned.Add(uint64(msg.Returned / local.Unit))
 		}

@@ -212,6 +212,7 @@ func (l *Limiter) startLevel(e *entry, shape quotaShape, now int64) float64 {
 // degrade decides a request by the outage policy. What is held on lease was
 // tried before. mu is held.
 func (l *Limiter) degrade(e *entry, n int64, k kind, now int64) Result {
+	e.claim = claim{}
 	switch l.cfg.policy {
 	case FailOpen:
 		return e.force().allow(SourceDegraded, e.force().burst)
@@ -222,6 +223,9 @@ func (l *Limiter) degrade(e *entry, n int64, k kind, now int64) Result {
 	f := e.fallback
 	f.mu.Lock()
 	defer f.mu.Unlock()
+	if k&books != 0 {
+		return l.bookPart(e, n, k, now)
+	}
 	ok, left := f.take(l, e, n, k, now)
 	retry := time.Duration(0)
 	switch {

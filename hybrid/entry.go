@@ -45,6 +45,7 @@ type entry struct {
 	timer  inside.Timer
 
 	claim    claim // the last one that was made
+	debit    int64 // tokens by which the root is to be charged, or to be given some, with the next message
 	claiming bool  // an answer brings tokens that are somebody's: nobody takes them before
 
 	root   rootView
@@ -84,8 +85,8 @@ type rootView struct {
 	rates   int64 // micro-tokens per second that the leases earn by themselves
 	demand  int64 // micro-tokens per second that their holders see
 	until   int64 // the root said no: nobody asks again before this instant,
-	// and nobody of low priority before this one
-	lowUntil int64
+	// nobody of low priority and nobody who books ahead before these
+	lowUntil, bookUntil int64
 
 	// Of a timed root:
 	fits  []fit // what it said of those it refused
@@ -336,7 +337,10 @@ func (l *Limiter) retryAfter(e *entry, n int64, k kind, now int64) time.Duration
 
 // silence is the instant before which nobody with such a request asks the root.
 func (e *entry) silence(k kind) int64 {
-	if k&low == 0 {
+	switch {
+	case k&books != 0:
+		return e.root.bookUntil
+	case k&low == 0:
 		return e.root.until
 	}
 	return max(e.root.until, e.root.lowUntil)
@@ -348,9 +352,12 @@ func (l *Limiter) hush(e *entry, n int64, k kind, now int64) {
 	longest := float64(l.cfg.horizon) * (1 - denialsSpread*l.chance())
 	again := float64(e.force().retryAfter(&e.root, n, now)) * math.Max(1, e.rivals)
 	until := now + int64(math.Min(again, longest))
-	if k&low == 0 {
-		e.root.until = until
-	} else {
+	switch {
+	case k&books != 0:
+		e.root.bookUntil = until
+	case k&low != 0:
 		e.root.lowUntil = until
+	default:
+		e.root.until = until
 	}
 }

@@ -12,7 +12,7 @@ import (
 
 // An Event is a rare thing that an operator wants to know of: [Degraded],
 // [Recovered], [BreakerChanged], [InstancesChanged], [StateLost], [Misconfigured],
-// [LimitMismatch] or [NearLimit].
+// [LimitMismatch], [Unaccounted] or [NearLimit].
 // Frequent things are counted in [Stats].
 type Event interface {
 	// When is the time of the event.
@@ -308,6 +308,7 @@ type reminder struct {
 const (
 	badLimit = remote.Classes + iota
 	mismatch
+	overdraft
 	stateLost
 	reminders
 )

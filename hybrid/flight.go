@@ -14,6 +14,7 @@ type flight struct {
 	waiters  []*waiter
 	sent     int64         // instant
 	kept     int64         // tokens
+	debit    int64         // tokens, of corrections
 	holds    bool          // what some of the waiters are granted becomes lease
 	horizon  int64         // of the key, in nanoseconds
 	margin   time.Duration // what the answer takes, as far as is known
@@ -94,6 +95,7 @@ func (l *Limiter) message(e *entry, now int64) *flight {
 	scrap := e.lease.Scrap()
 	f.horizon = int64(horizon)
 	live, all := l.fleet(now)
+	f.debit = e.takeDebit()
 	f.msg = &remote.Message{
 		Key: e.key, Limit: e.mine.remote(), Seq: l.seq.Add(1),
 		TTL:  ttl,
@@ -101,7 +103,7 @@ func (l *Limiter) message(e *entry, now int64) *flight {
 		Demand: int64(e.demand.PerSecond() * local.Unit),
 		Want:   want * local.Unit, Least: least * local.Unit,
 		Rate: rate, Burst: burst,
-		Charge: e.fallback.owed(e, now) * local.Unit,
+		Charge: min(e.fallback.owed(e, now)+f.debit, 2*e.force().burst) * local.Unit,
 		Live:   live, Peak: all,
 		Reserve: reserve, Needs: needs,
 	}
@@ -150,13 +152,13 @@ func (l *Limiter) board(e *entry, f *flight) []remote.Need {
 	)
 	for i, w := range e.queue {
 		last := len(needs) - 1
-		need := remote.Need{Tokens: w.n * local.Unit, Queue: w.patient, Low: w.kind&low != 0, Hold: w.kind&holds != 0}
+		need := remote.Need{Tokens: w.n * local.Unit, Queue: w.patient, Low: w.kind&low != 0, Hold: w.kind&holds != 0, Book: w.kind&books != 0}
 		fits := last >= 0 && needs[last].Like(need)
 		if !fits && len(needs) == remote.MaxNeeds {
 			stay = append(stay, e.queue[i:]...)
 			break
 		}
-		if held || e.share != nil && !e.afford(w.n, l.atShare(e, w.kind)) {
+		if held || e.share != nil && !e.afford(w.n, l.atShare(e, w.kind), w.kind) {
 			if w.patient {
 				held = true
 				stay = append(stay, w)
@@ -185,8 +187,15 @@ func (l *Limiter) board(e *entry, f *flight) []remote.Need {
 }
 
 // afford charges n tokens to the local share if so many are left besides.
-func (e *entry) afford(n, keep int64) bool {
-	return e.share.Level() >= n+keep && e.share.Take(n) || keep == 0 && e.share.Take(n)
+func (e *entry) afford(n, keep int64, k kind) bool {
+	if k&books != 0 {
+		if e.share.Level() < n+keep {
+			return false
+		}
+		e.share.Owe(n)
+		return true
+	}
+	return (keep == 0 || e.share.Level() >= n+keep) && e.share.Take(n)
 }
 
 // send hands a message to the remote client. mu is held.
@@ -250,6 +259,7 @@ func (l *Limiter) land(e *entry, f *flight, a remote.Answer, err error) {
 	default:
 		l.pump(e, now)
 		l.own(e, now)
+		l.payUp(e, now)
 	}
 	if e.mine.fixed() && e.flight == nil { // the limit was changed meanwhile
 		l.handBack(e, now)
@@ -264,6 +274,7 @@ func (l *Limiter) failed(e *entry, f *flight, err error) {
 		e.badUntil = l.now() + int64(l.cfg.horizon)
 	}
 	l.counts.expired.Add(uint64(f.msg.Returned / local.Unit)) // free when the lease ends
+	l.undelivered(e, f.debit, class)
 	if class.Misconfigured() && !l.closed.Load() {
 		l.reportMisconfigured(class, e.key, err)
 	}

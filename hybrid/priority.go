@@ -38,6 +38,7 @@ type kind uint8
 const (
 	low   kind = 1 << iota // leaves the reserve alone
 	holds                  // its tokens may be given back: they are claimed on the lease
+	books                  // may take the bucket into a debt of one burst
 )
 
 func (p Priority) kind() kind {
@@ -58,17 +59,27 @@ func (l *Limiter) keep(k kind, rights int64) int64 {
 	return max(0, rights) * l.reserve / 1000
 }
 
-// atRoot is how many tokens of the root's a request leaves alone. Where leases meter
+// atRoot is how many tokens of the root's a request leaves alone, below 0 if it may
+// leave a debt. Where leases meter
 // themselves the root is what they leave of the bucket.
 func (l *Limiter) atRoot(e *entry, k kind) int64 {
-	if k&low == 0 {
+	if k == 0 {
 		return 0
 	}
-	rights := e.force().burst
+	burst := e.force().burst
+	rights := burst
 	if e.root.rates > 0 {
 		rights -= (e.root.out + local.Unit - 1) / local.Unit
 	}
-	return l.keep(k, rights)
+	return l.keep(k, rights) - k.debt(burst)
+}
+
+// debt is how far below nothing a request may take a bucket.
+func (k kind) debt(burst int64) int64 {
+	if k&books == 0 {
+		return 0
+	}
+	return burst
 }
 
 // onLease is how many tokens of the lease a request leaves alone.
@@ -80,7 +91,10 @@ func (e *entry) onLease(k kind) int64 {
 }
 
 // atShare is how many tokens of the local share a request leaves alone.
-func (l *Limiter) atShare(e *entry, k kind) int64 { return l.keep(k, e.force().largest) }
+func (l *Limiter) atShare(e *entry, k kind) int64 {
+	most := e.force().largest
+	return l.keep(k, most) - k.debt(most)
+}
 
 // most is the largest request that can ever pass.
 func (t *terms) most(k kind) int64 {

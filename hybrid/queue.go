@@ -67,6 +67,8 @@ func (l *Limiter) decide(e *entry, w *waiter, res Result) {
 		e.claim = claim{}
 		e.claimed(w.n, w.kind)
 		v.claim = e.claim
+	} else if w.kind&books != 0 {
+		v.claim = e.claim
 	}
 	l.finish(e, w, v)
 }
@@ -131,7 +133,7 @@ func (l *Limiter) leave(e *entry, w *waiter, cause error) verdict {
 	}
 	res := l.degrade(e, w.n, w.kind, now)
 	l.record(e, w.n, w.kind, res)
-	return verdict{res: res}
+	return verdict{res: res, claim: e.claim}
 }
 
 // block stops the queue at its head, a patient one, until a timer rings after
@@ -232,6 +234,7 @@ func (l *Limiter) moveQueues() {
 		if len(e.queue) > 0 && e.flight == nil && !l.closed.Load() {
 			l.pump(e, l.now())
 		}
+		l.payUp(e, l.now())
 	})
 }
 

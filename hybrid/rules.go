@@ -118,7 +118,7 @@ func (l *Limiter) adopt(e *entry, t *terms, now int64) {
 	}
 	e.shareOut(l, t)
 	e.ramp = min(e.ramp, t.burst)
-	e.root.until, e.root.lowUntil = 0, 0 // the refusals were those of the other limit
+	e.root.until, e.root.lowUntil, e.root.bookUntil = 0, 0, 0 // the refusals were those of the other limit
 }
 
 // rules is what an entry needs to ask the user's function for its limit.

@@ -31,6 +31,9 @@ type Stats struct {
 	// TokensLost were charged at Redis, or may have been, for callers who did not
 	// get them: the answer was lost or they had left.
 	TokensLost uint64
+	// TokensUnaccounted were used by reservations beyond what could be charged, see
+	// [Reservation.Settle].
+	TokensUnaccounted uint64
 
 	// BucketLeft is which part of the burst was left when requests were decided, in
 	// tenths: the first count is for nothing left. Decisions from a lease are put
@@ -95,6 +98,7 @@ type counts struct {
 	returned                                atomic.Uint64
 	expired                                 atomic.Uint64
 	lost                                    atomic.Uint64
+	unaccounted                             atomic.Uint64
 	untracked                               atomic.Uint64
 	leasedByEvicted                         atomic.Uint64
 	waiting                                 atomic.Int64
@@ -171,7 +175,7 @@ func (l *Limiter) Stats() Stats {
 		RedisCallsByOperation: map[string]map[string]uint64{}, RedisSeconds: map[string]Histogram{},
 		Scripts: l.lanes.bodies(),
 		Grants:  c.grants.Load(), TokensGranted: c.granted.Load(), TokensSpent: c.spent.Load(), TokensReturned: c.returned.Load(),
-		TokensExpired: c.expired.Load(), TokensLost: c.lost.Load(),
+		TokensExpired: c.expired.Load(), TokensLost: c.lost.Load(), TokensUnaccounted: c.unaccounted.Load(),
 		Breaker: l.lanes.breaker().String(), StateLost: c.stateLost.Load(),
 		Keys: l.keys.Len(), Evicted: l.keys.Evicted(), Untracked: c.untracked.Load(),
 		Modes: modes, Waiting: c.waiting.Load(),

@@ -198,7 +198,7 @@ func (l *Limiter) atOnce(e *entry, n int64, k kind, now int64) (Result, bool) {
 		case s.res.Source == SourceLease:
 			e.claimed(n, k)
 			l.renewLocked(e, now)
-		case n == 1 && !s.res.Allowed:
+		case n == 1 && !s.res.Allowed && k&books == 0:
 			l.stand(e, s, k, now)
 		}
 		return s.res, s.next == decided
@@ -243,13 +243,13 @@ func (l *Limiter) step(e *entry, n, reach int64, k kind, now int64) step {
 	switch {
 	case e.lease.TakeLateAbove(now, n, onLease):
 		return step{decided, e.force().allow(SourceLease, e.lease.Balance(now)+e.hint.Load()), 0}
-	case meters && !e.lease.Paused():
+	case meters && !e.lease.Paused() && k&books == 0:
 		if l.up(e) && (e.lease.Due(now) || e.spare(n, atRoot) || now >= e.silence(k) && (e.plenty() && e.rootHas(n+atRoot, now) || e.alone() && e.surelyHas(n+atRoot, now))) {
 			return step{next: askRoot}
 		}
 		return refused(SourceDenied, e.lease.Balance(now), e.force().metered(earned), earned)
 	case e.share != nil && e.share.Level() < n+atShare:
-		if held := e.lease.Balance(now); k&low == 0 && held > 0 && e.share.Level()+held >= n && l.up(e) {
+		if held := e.lease.Balance(now); k&(low|books) == 0 && held > 0 && e.share.Level()+held >= n && l.up(e) {
 			return step{next: giveWay}
 		}
 		d := l.shareHas(e, n+atShare, now)

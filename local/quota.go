@@ -120,10 +120,37 @@ func (q *Quota) nanos(n int64, t time.Time) float64 {
 	return (float64(n) - q.lim.TokensAt(t)) / float64(q.lim.Limit()) * 1e9
 }
 
-// Give puts back n tokens that were taken and not used. The caller sees to it that
-// they do not come on top of what was gained in their place.
-func (q *Quota) Give(n int64) {
-	if n > 0 {
-		q.lim.AllowN(epoch.Add(time.Duration(q.last)), -int(n))
+// Give puts back n tokens that were taken and not used, as far as there is room, and
+// tells how many it were.
+func (q *Quota) Give(n, now int64) int64 {
+	t := q.time(now)
+	n = max(0, min(n, int64(float64(q.burst)-q.lim.TokensAt(t)+0x1p-20)))
+	q.lim.ReserveN(t, -int(n)) // which has to wait for nothing, unlike AllowN
+	return n
+}
+
+// Book takes n ≥ 1 tokens if no fewer than least are left, which may be a debt, and
+// tells how long that takes to be paid.
+func (q *Quota) Book(n, least, now int64) (time.Duration, bool) {
+	t := q.time(now)
+	if n < 1 || n > q.burst || q.lim.TokensAt(t)-float64(n) < float64(least)-0x1p-20 {
+		return 0, false
 	}
+	q.lim.ReserveN(t, int(n))
+	if q.lim.TokensAt(t) >= 0 {
+		return 0, true
+	}
+	return wait(q.nanos(0, t)), true
+}
+
+// Owe takes up to n tokens, down to a debt of the burst, and tells how many it were.
+func (q *Quota) Owe(n, now int64) (taken int64) {
+	t := q.time(now)
+	n = max(0, min(n, int64(math.Floor(q.lim.TokensAt(t)+float64(q.burst)+0x1p-20))))
+	for taken < n {
+		step := min(n-taken, q.burst)
+		q.lim.ReserveN(t, int(step))
+		taken += step
+	}
+	return taken
 }

@@ -75,13 +75,19 @@ func (s *Share) Take(n int64) bool {
 	return true
 }
 
+// Owe charges n tokens, whether there are that many or not.
+func (s *Share) Owe(n int64) {
+	s.level -= float64(n)
+	s.base -= float64(n)
+}
+
 // Give takes back a charge for tokens that were not granted.
 func (s *Share) Give(n int64) {
 	s.set(math.Max(s.level, math.Min(s.level+float64(n), s.burst-s.held)))
 }
 
-// Level is how many whole tokens could be taken now.
-func (s *Share) Level() int64 { return int64(s.level + s.slack) }
+// Level is how many whole tokens could be taken now; a debt is below 0.
+func (s *Share) Level() int64 { return int64(math.Floor(s.level + s.slack)) }
 
 // Full reports whether forgetting the share would give nothing away.
 func (s *Share) Full() bool { return s.held == 0 && s.level+s.slack >= s.burst }

@@ -42,9 +42,9 @@
 -- bucket.lua), then the sequence number, the tokens that the holder holds now,
 -- its rate (micro-tokens per second) and the burst up to which it earns, the time
 -- in us that it has (0: no lease), the part of the limit, in millionths, that it
--- goes on with if the server is lost meanwhile, 1 if the bucket was missing
--- although it cannot have been full, then for each triple of requests how many
--- were granted.
+-- goes on with if the server is lost meanwhile, what of the charge lies beyond the
+-- debt of one burst, twice, and 1 more if the bucket was missing although it cannot
+-- have been full, then for each triple of requests how many were granted.
 -- Status 1: the state is of a newer format; 2: a later message of this holder
 -- has been answered. Both change nothing. 3: all is done under another limit, whose
 -- four numbers, as in ARGV[4..7], come last.
@@ -162,8 +162,11 @@ returned = math.min(returned, most - kept)
 b.out = b.out + kept
 -- Nor for all that comes back.
 b.tokens = math.max(b.tokens, math.min(b.tokens + returned, limit.burst - b.out))
+local beyond = 0 -- of the charge
 if charge > 0 then
+  local before = b.tokens
   b.tokens = math.max(b.tokens - charge, -limit.burst)
+  beyond = charge - (before - b.tokens)
 elseif charge < 0 then
   b.tokens = math.max(b.tokens, math.min(b.tokens - charge, limit.burst - b.out))
 end
@@ -182,16 +185,24 @@ end
 -- that queues and does not fit nobody passes. Those of low priority and those that
 -- book ahead say nothing about a shortage when they are refused.
 local granted, refused, blocked, held = {}, false, false, 0
+local booked, crowded = false, false
 local largest, longing = 0, 0 -- of those refused, and of those among them that queue
 for i = 22, #ARGV, 3 do
   local n, count, flags = tonumber(ARGV[i]), tonumber(ARGV[i + 1]), tonumber(ARGV[i + 2])
   local queues, low = math.fmod(flags, 2) >= 1, math.fmod(flags, 4) >= 2
   local holds = math.fmod(flags, 16) >= 8
   local books = not holds and math.fmod(flags, 8) >= 4 -- what is held can be spent at once
-  local least_left = (low and spare or 0) - (books and limit.burst or 0)
+  -- When it is due all that was booked comes at once, and what is on lease may as
+  -- well. A debt is paid at the rate, which must be the root's alone: then it is
+  -- known when.
+  local fits = books and n <= limit.burst - b.out
+  local least_left = (low and spare or 0) - (fits and b.rates == 0 and limit.burst or 0)
   local can = 0
   if not blocked then can = math.max(0, math.min(count, floordiv(b.tokens - least_left, n))) end
+  if books and not fits then can = 0 end
+  crowded = crowded or books and can < count and (not fits or b.rates > 0)
   b.tokens = b.tokens - can * n
+  booked = booked or books and can > 0
   if holds then
     held = held + can * n
     b.out = b.out + can * n
@@ -207,6 +218,14 @@ for i = 22, #ARGV, 3 do
   granted[#granted + 1] = int(can)
 end
 kept = kept + held
+-- What was booked falls due when the debt is paid. Until then no more is lent, and
+-- nothing while somebody would book if less were on lease.
+if booked and b.tokens < 0 then
+  local paid = ceildiv(-b.tokens * limit.den, limit.num)
+  if live < peak then paid = math.ceil(paid * (peak / live)) end
+  b.saving_till = math.max(b.saving_till, now + paid)
+end
+if crowded then b.saving_till = math.max(b.saving_till, now + ttl) end
 local free = b.tokens - spare -- for a lump
 
 -- lend moves up to that much from the root to the holder, in whole tokens.
@@ -246,7 +265,7 @@ end
 if longing > math.max(b_part, 1000000) then
   -- Somebody waits for more than a part will ever hold: until it has not asked for
   -- the length of a lease no new ones are cut, so that the root can fill up for it.
-  b.saving_till = now + ttl
+  b.saving_till = math.max(now + ttl, b.tokens < 0 and b.saving_till or 0)
 elseif not done and part > 0 then
   -- Who has too little for a lease has its part at the root, if that will ever do.
   local at_root = b.rates > 0 and largest <= math.max(b_part, 1000000)
@@ -323,6 +342,6 @@ reply[10] = int(rate)
 reply[11] = int(burst)
 reply[12] = int(leased and ttl or 0)
 reply[13] = int(outage_part)
-reply[14] = lost and '1' or '0'
+reply[14] = int(beyond * 2 + (lost and 1 or 0))
 for i = 1, #granted do reply[14 + i] = granted[i] end
 return complete(reply, b)

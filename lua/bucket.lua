@@ -13,7 +13,8 @@
 --   o p d   sums over the recorded leases: the larger of held and burst, rate,
 --           demand
 --   k q     how many are recorded, and the sum of their parts
---   w       until when a large request waits for the root to fill up
+--   w       until when a large request waits for the root to fill up, or a debt that
+--           was booked is paid
 --   g       until when the stored limit stands although another one was asked for
 --   x       when every lease has ended: no lease counts beyond
 --   e c     when the next sweep is due, and the cursor of a sweep under way
@@ -123,13 +124,17 @@ local function load(asked, now, id, grace, live, peak)
     last_end = math.min(tonumber(v[8] or 0), now + LONGEST),
     sweep_at = tonumber(v[9] or 0), cursor = v[10] or '0',
     holders = tonumber(v[14] or 0), parts = tonumber(v[15] or 0),
-    saving_till = math.min(tonumber(v[11] or 0), now + LONGEST), lease_text = v[12],
+    saving_till = tonumber(v[11] or 0), lease_text = v[12],
     live = live or 1, peak = peak or 1,
     leased = v[8] and true or false, -- the lease fields exist
     rebuild = false,                 -- nothing of the stored hash is worth keeping
     set = {}, gone = {},             -- fields that save writes and deletes besides the root's
   }
   if not v[2] then b.tokens = part_of(b, limit.burst) end
+  -- While a debt is paid no lease may be cut for long; else for one lease at most.
+  local longest = now + LONGEST
+  if b.tokens < 0 then longest = longest + math.ceil(ceildiv(-b.tokens * limit.den, limit.num) * (b.peak / b.live)) end
+  b.saving_till = math.min(b.saving_till, longest)
   return b
 end
 

@@ -88,7 +88,11 @@ out = math.max(0, out - had) + held
 -- A charge is made as far as one limit of debt, and given back as far as what is
 -- on lease.
 local charge = owed(w, v[1])
-if charge > 0 then count = math.max(count, math.min(count + charge, 2 * w.n)) end
+if charge > 0 then
+  local before = count
+  count = math.max(count, math.min(count + charge, 2 * w.n))
+  w.beyond = charge - (count - before)
+end
 if charge < 0 then count = math.max(math.min(count, out), count + charge) end
 
 local left, granted, missing, refused, hold = decide(w, w.n - count)

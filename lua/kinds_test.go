@@ -112,4 +112,44 @@ var kinds = []scenario{
 		w.held(a, 0, 2, 2)
 		w.equal(a.ttl, 1_000_000)
 	}},
+	{"a booking waits for room beside what is on lease", func(w *world) {
+		l := per(100, time.Second, 100)
+		w.held(w.acquire(lump(l, "a", 1, 40)), 60, 40, 40)
+		m := ask(l, 61, 1)
+		m.needs[0].book = true
+		w.granted(w.acquire(m), 60*unit, 0)
+		renewal := lump(l, "a", 2, 10) // nothing more is lent meanwhile
+		renewal.kept, renewal.spent = 10*unit, 30*unit
+		w.held(w.acquire(renewal), 60, 10, 10)
+		m.seq++
+		w.granted(w.acquire(m), -1*unit, 1)
+		w.pass(9999 * time.Microsecond)
+		m = lump(l, "b", 1, 5)
+		m.demand = unit
+		a := w.acquire(m)
+		w.equal(a.tokens, -100)
+		w.equal(a.lump, 0)
+		w.pass(time.Second + time.Microsecond)
+		m.seq++
+		w.equal(w.acquire(m).lump, 5*unit)
+	}},
+	{"what is held is never booked", func(w *world) {
+		m := ask(per(1, time.Hour, 10), 6, 2)
+		m.needs[0].hold, m.needs[0].book = true, true
+		w.held(w.acquire(m), 4, 6, 6)
+	}},
+	{"a charge goes into a debt of one burst, and what is beyond is told", func(w *world) {
+		l := per(1, time.Hour, 10)
+		m := ask(l, 4, 1)
+		m.charge = 9 * unit
+		a := w.acquire(m)
+		w.granted(a, unit, 0)
+		w.equal(a.beyond, 0)
+		m.seq, m.charge = 2, 13*unit
+		a = w.acquire(m)
+		w.granted(a, -10*unit, 0)
+		w.equal(a.beyond, 2*unit)
+		m.seq, m.charge = 3, -30*unit
+		w.granted(w.acquire(m), 6*unit, 1)
+	}},
 }

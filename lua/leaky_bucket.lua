@@ -33,7 +33,12 @@ refill(b, now)
 local charge, seen = tonumber(ARGV[17]), tonumber(ARGV[18])
 local lost = not b.text and seen >= 0 and seen < b.tokens
 if lost then b.tokens = seen end
-if charge > 0 then b.tokens = math.min(b.tokens, math.max(b.tokens - charge, -limit.burst)) end
+local beyond = 0
+if charge > 0 then
+  local before = b.tokens
+  b.tokens = math.min(b.tokens, math.max(b.tokens - charge, -limit.burst))
+  beyond = charge - (before - b.tokens)
+end
 if charge < 0 then b.tokens = math.min(b.tokens - charge, limit.burst) end
 
 -- The least room that a request may find whose turn is to come within the ttl. The
@@ -59,6 +64,6 @@ end
 save(b, now)
 
 local reply = level(b, now, OK)
-for _, x in ipairs({ tonumber(ARGV[3]), 0, 0, 0, 0, 0, lost and 1 or 0 }) do reply[#reply + 1] = int(x) end
+for _, x in ipairs({ tonumber(ARGV[3]), 0, 0, 0, 0, 0, beyond * 2 + (lost and 1 or 0) }) do reply[#reply + 1] = int(x) end
 for i = 1, #granted do reply[#reply + 1] = granted[i] end
 return complete(reply, b)

@@ -110,6 +110,7 @@ type answer struct {
 	seq, lump, rate, burst, ttl                 int64
 	part                                        int64
 	lost                                        bool
+	beyond                                      int64
 	granted                                     []int64
 }
 
@@ -161,11 +162,11 @@ func read(t tb, reply any, needs int) answer {
 		}
 	case len(v) != 14+needs:
 		t.Fatalf("reply of %d values, want %d: %v", len(v), 14+needs, v)
-	case v[12] < 0 || v[12] > 1_000_000 || v[13] < 0 || v[13] > 1:
+	case v[12] < 0 || v[12] > 1_000_000 || v[13] < 0:
 		t.Fatalf("a part of %d, and lost is %d: %v", v[12], v[13], v)
 	default:
 		a.seq, a.lump, a.rate, a.burst, a.ttl = v[7], v[8], v[9], v[10], v[11]
-		a.part, a.lost, a.granted = v[12], v[13] == 1, v[14:]
+		a.part, a.lost, a.beyond, a.granted = v[12], v[13]%2 == 1, v[13]/2, v[14:]
 	}
 	return a
 }

@@ -79,11 +79,12 @@ func (r *reference) govern(l limit, now, grace int64) (applies limit, stands int
 // from is the bucket as a message with this limit finds it. The bucket itself
 // does not change.
 func (r *reference) from(l limit, now, grace int64) *reference {
-	n := &reference{asked: l, tokens: r.tokens, at: r.at, leases: maps.Clone(r.leases), lastEnd: min(r.lastEnd, now+longest), sweepAt: r.sweepAt, saves: min(r.saves, now+longest)}
+	n := &reference{asked: l, tokens: r.tokens, at: r.at, leases: maps.Clone(r.leases), lastEnd: min(r.lastEnd, now+longest), sweepAt: r.sweepAt}
 	n.limit, n.stands = r.govern(l, now, grace)
 	if n.limit != r.limit {
 		n.tokens = rat(max(floor(n.tokens), -n.limit.burst))
 	}
+	n.saves = min(r.saves, now+longest+n.paid())
 	if n.at > now {
 		n.sweepAt = now
 	}
@@ -93,6 +94,12 @@ func (r *reference) from(l limit, now, grace int64) *reference {
 	}
 	n.accrue(now)
 	return n
+}
+
+// paid is how long the debt takes at the rate.
+func (r *reference) paid() int64 {
+	debt := max(0, -floor(r.tokens))
+	return ceil(new(big.Rat).Quo(rat(debt), r.limit.rate()))
 }
 
 func (r *reference) accrue(now int64) {
@@ -172,7 +179,7 @@ func (r *reference) acquire(m message, now int64) (*reference, answer) {
 
 	granted, refused, blocked := []int64{}, false, false
 	spare := n.limit.burst / unit * m.reserve / 1000 * unit
-	hold := int64(0)
+	hold, booked := int64(0), false
 	for _, need := range m.needs {
 		can, most := int64(0), floor(n.tokens)
 		if need.low {
@@ -185,7 +192,15 @@ func (r *reference) acquire(m message, now int64) (*reference, answer) {
 		if !blocked && most > 0 {
 			can = min(need.count, most/(need.n*unit))
 		}
+		if book && need.n*unit > n.limit.burst-n.out()-kept-hold {
+			can = 0
+			if need.count > 0 {
+				n.saves = max(n.saves, now+ttl)
+				saving = n.saves > now
+			}
+		}
 		n.add(-can * need.n * unit)
+		booked = booked || book && can > 0
 		if need.hold {
 			hold += can * need.n * unit
 		}
@@ -197,10 +212,17 @@ func (r *reference) acquire(m message, now int64) (*reference, answer) {
 		if can < need.count && need.queue {
 			blocked = true
 			if need.n > 1 {
-				n.saves = now + ttl
+				if floor(n.tokens) >= 0 {
+					n.saves = 0
+				}
+				n.saves = max(n.saves, now+ttl)
 			}
 		}
 		granted = append(granted, can)
+	}
+	if booked && floor(n.tokens) < 0 {
+		n.saves = max(n.saves, now+n.paid())
+		saving = true
 	}
 	// A lump when there is plenty, or when nobody else has a demand.
 	kept += hold

@@ -134,7 +134,10 @@ local number = floordiv(t - start, width)
 local mine, charge = counters[number] or 0, owed(w, f.l)
 local before = mine
 local left = w.n - used()
-if charge > 0 then charge = math.max(0, math.min(charge, left + w.n)) end
+if charge > 0 then
+  w.beyond = charge - math.max(0, math.min(charge, left + w.n))
+  charge = charge - w.beyond
+end
 charge = math.max(charge, -mine)
 local rest, granted, missing = decide(w, left - charge)
 mine = mine + left - rest

@@ -86,7 +86,9 @@ end
 
 -- A charge is made as far as one limit of debt.
 local left = w.n - (sum - base)
-local weight = math.max(0, math.min(owed(w, top[1]), left + w.n))
+local charge = math.max(0, owed(w, top[1]))
+local weight = math.max(0, math.min(charge, left + w.n))
+w.beyond = charge - weight
 local rest, granted, missing = decide(w, left - weight)
 weight = left - rest
 

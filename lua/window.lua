@@ -94,7 +94,7 @@ end
 -- told ends the reply to a message. w.fits(n) is how long until n tokens fit.
 local function told(w, seq, lump, granted, missing)
   local reply = head(w, OK)
-  for _, x in ipairs({ seq, lump * TOKEN, 0, 0, lump > 0 and w.lease or 0, 0, w.lost }) do reply[#reply + 1] = int(x) end
+  for _, x in ipairs({ seq, lump * TOKEN, 0, 0, lump > 0 and w.lease or 0, 0, w.beyond * TOKEN * 2 + w.lost }) do reply[#reply + 1] = int(x) end
   for i = 1, #granted do reply[#reply + 1] = int(granted[i]) end
   for i = 1, #granted do reply[#reply + 1] = int(missing[i] > 0 and math.max(1, w.fits(missing[i])) or 0) end
   reply[#reply + 1] = int(w.reset)
@@ -112,7 +112,7 @@ end
 -- begin gives what all have: the limit that applies where text is stored.
 local function begin(text, stands, op, now)
   local asked = limit_of(op == 'acquire' and 4 or 2)
-  local w = { asked = asked, limit = asked, stands = 0, left = 0, out = 0, lease = 0, reset = 0, lost = 0 }
+  local w = { asked = asked, limit = asked, stands = 0, left = 0, out = 0, lease = 0, reset = 0, lost = 0, beyond = 0 }
   if text then
     w.newer = tonumber(string.match(text, '^%d+')) > FORMAT
     if not w.newer and text ~= limit_text(asked) then

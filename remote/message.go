@@ -102,6 +102,7 @@ type Answer struct {
 	TTL     time.Duration // what is left of the lease; 0 if there is none
 	Part    int64         // of the limit, in millionths, for an outage that begins before the lease ends
 	Lost    bool          // the bucket was missing although it cannot have been full
+	Beyond  int64         // of the Charge, that lies beyond the debt of one burst
 	Granted []int64       // how many of each Need
 	Fits    []int64       // if it is timed: microseconds until one more of each Need fits; 0: all were granted
 	Tiers   []int64       // what each holds, micro-tokens, if there are further ones

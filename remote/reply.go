@@ -42,7 +42,7 @@ func (m *Message) decode(reply any, timed bool, tiers int) (Answer, error) {
 	}
 	a := Answer{
 		Level: level(v, limit), Seq: uint64(v[7]), Lump: v[8], Rate: v[9], Burst: v[10],
-		TTL: time.Duration(v[11]) * time.Microsecond, Part: v[12], Lost: v[13] != 0,
+		TTL: time.Duration(v[11]) * time.Microsecond, Part: v[12], Lost: v[13]%2 != 0, Beyond: v[13] / 2,
 		Granted: v[answerFields : answerFields+needs],
 	}
 	if timed {
@@ -62,6 +62,8 @@ func (m *Message) decode(reply any, timed bool, tiers int) (Answer, error) {
 	switch {
 	case a.Seq != m.Seq:
 		return Answer{}, protocol("the answer to message %d instead of %d", a.Seq, m.Seq)
+	case v[13] < 0 || a.Beyond > max(0, m.Charge) && !timed:
+		return Answer{}, protocol("%d of a charge of %d are beyond the debt", a.Beyond, m.Charge)
 	case a.Part < 0 || a.Part > Whole:
 		return Answer{}, protocol("a part of %d millionths", a.Part)
 	case a.Lump < 0 || a.Lump > most, a.Rate < 0 || a.Rate > m.Rate, a.Burst < 0 || a.Burst > m.Burst, a.TTL < 0 || a.TTL > m.TTL:

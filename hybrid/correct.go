@@ -1,0 +1,136 @@
+package hybrid
+
+import (
+	"log/slog"
+	"time"
+
+	"github.com/resilient-go/limiter/remote"
+)
+
+// Unaccounted says that a reservation has cost more than could be charged: its key
+// was a whole burst in debt, or the message was lost. It is told once a minute at
+// most; Stats.TokensUnaccounted has the sum.
+type Unaccounted struct {
+	At     time.Time
+	Tokens int
+	// Key is the name in Redis. It is not logged.
+	Key string
+}
+
+// When implements [Event].
+func (e Unaccounted) When() time.Time { return e.At }
+
+func (e Unaccounted) attrs() (slog.Level, string, []slog.Attr) {
+	return slog.LevelWarn, "rate limiter could not charge all", []slog.Attr{slog.Int("tokens", e.Tokens)}
+}
+
+// unaccounted counts tokens that were used and are charged to nobody.
+func (l *Limiter) unaccounted(e *entry, n int64) {
+	if n <= 0 {
+		return
+	}
+	l.counts.unaccounted.Add(uint64(n))
+	if now := time.Now(); l.reminder.due(overdraft, now) {
+		l.events.push(Unaccounted{At: now, Tokens: int(n), Key: e.key})
+	}
+}
+
+// correctRoot has the root charged for more tokens, or given some back, with the
+// next message. Where none would go out soon, one is sent. mu is held.
+func (l *Limiter) correctRoot(e *entry, more, now int64) {
+	most := 2 * e.force().burst // from a full bucket into a debt of one burst
+	sum := max(-most, min(e.debit+more, most))
+	l.unaccounted(e, e.debit+more-sum)
+	e.debit = sum
+	e.withdraw() // what comes back may let somebody pass
+	l.payUp(e, now)
+}
+
+// correctPart is correctRoot for the part of an outage. mu is held.
+func (l *Limiter) correctPart(e *entry, more, now int64) {
+	f := e.fallback
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.quota == nil {
+		return
+	}
+	if more > 0 {
+		charged := f.quota.Owe(more, now)
+		f.taken += charged
+		l.unaccounted(e, more-charged)
+		return
+	}
+	back := f.quota.Give(-more, now)
+	f.taken = max(0, f.taken-back)
+	l.counts.lost.Add(uint64(-more - back))
+	e.withdraw()
+}
+
+// payUp tells the root of corrections if no other message will. mu is held.
+func (l *Limiter) payUp(e *entry, now int64) {
+	if e.debit != 0 && e.flight == nil && now >= e.badUntil && !e.dead && !l.closed.Load() && l.up(e) && !e.mine.fixed() &&
+		(e.lease.Idle() || e.lease.Ended(now)) {
+		l.send(e, l.message(e, now))
+	}
+}
+
+// takeDebit gives the corrections that a message takes along. mu is held.
+func (e *entry) takeDebit() (n int64) {
+	n, e.debit = e.debit, 0
+	return n
+}
+
+// undelivered deals with the corrections of a message that has no answer: it is sent
+// at most once, so they are kept only if it was not sent. mu is held.
+func (l *Limiter) undelivered(e *entry, n int64, class remote.Class) {
+	switch {
+	case n == 0:
+	case !class.Unknown() && !e.dead:
+		e.debit += n
+	case n > 0:
+		l.unaccounted(e, n)
+	default:
+		l.counts.lost.Add(uint64(-n))
+	}
+}
+
+// dueIn is how long a debt of the root, in micro-tokens below 0, takes to be paid.
+// No lease has a rate meanwhile.
+func (l *Limiter) dueIn(e *entry, f *flight, tokens int64) time.Duration {
+	if tokens >= 0 {
+		return 0
+	}
+	d := e.force().timeFor(-tokens)
+	if f.msg.Peak > f.msg.Live && f.msg.Live > 0 { // the root gains in that proportion
+		d = time.Duration(float64(d)*float64(f.msg.Peak)/float64(f.msg.Live)) + 1
+	}
+	return d
+}
+
+// bookPart decides a reservation by the part of an outage, which may go into a debt
+// of its own burst. mu and that of the fallback are held.
+func (l *Limiter) bookPart(e *entry, n int64, k kind, now int64) Result {
+	f := e.fallback
+	q := f.at(l, e, now)
+	burst := f.shape.burst
+	if burst == 0 {
+		return e.force().ofQuota(&f.shape, false, 0, refusedFor)
+	}
+	delay, ok := q.Book(n, l.keep(k, burst)-burst, now)
+	if !ok {
+		return e.force().ofQuota(&f.shape, false, q.Tokens(now), max(1, q.RetryAfter(n+l.keep(k, burst)-burst, now)))
+	}
+	f.taken += n
+	e.claim = claim{due: now + int64(delay)}
+	return e.force().ofQuota(&f.shape, true, q.Tokens(now), 0)
+}
+
+// due is the instant at which a reservation falls due that has left the root so many
+// micro-tokens: when its debt, and that of the local share, are paid.
+func (l *Limiter) due(e *entry, f *flight, tokens, now int64) int64 {
+	d := l.dueIn(e, f, tokens)
+	if e.share != nil && e.share.Level() < 0 {
+		d = max(d, e.share.RetryAfter(0))
+	}
+	return now + int64(d)
+}
