@@ -102,7 +102,7 @@ func (t *taken) release() {
 func (f *fallback) putBack(n, left, at, now int64) int64 {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if f.quota == nil {
+	if f.quota == nil || len(f.quota.Others()) > 0 { // of tiers each would overflow at another time
 		return 0
 	}
 	gained := math.Ceil(f.shape.perSecond * float64(max(0, now-at)) / 1e9)

@@ -29,8 +29,8 @@ type Reservation struct {
 //
 // When one burst is booked, or the request is refused for another reason, the error
 // is a [*LimitedError], whose RetryAfter says when to ask again; the other errors are
-// those of [Limiter.Take]. What is decided from a lease, by an algorithm that counts
-// in windows, or by a [LeakyBucket], is due at once or refused.
+// those of [Limiter.Take]. What is decided from a lease, by another algorithm than
+// the [TokenBucket], or by tiers, is due at once or refused.
 //
 // The bound: in every window, what falls due in it, with all that is taken otherwise,
 // is at most burst + rate·w as ever. A refund counts as taken back at the instant at

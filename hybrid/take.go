@@ -150,6 +150,9 @@ func (l *Limiter) begin(e *entry, r Request, k kind, patient bool, deadline, now
 	if !e.tracked || !l.cfg.algorithm.leased() {
 		k &^= holds // there is no lease to hold them
 	}
+	if l.cfg.algorithm != TokenBucket || l.cfg.tiers != nil {
+		k &^= books // what is owed would not be paid at a rate
+	}
 	if l.closed.Load() {
 		return e, nil, verdict{err: ErrClosed}
 	}

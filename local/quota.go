@@ -121,11 +121,14 @@ func (q *Quota) nanos(n int64, t time.Time) float64 {
 }
 
 // Give puts back n tokens that were taken and not used, as far as there is room, and
-// tells how many it were.
+// tells how many it were. Others get as many, as far as they have room.
 func (q *Quota) Give(n, now int64) int64 {
 	t := q.time(now)
 	n = max(0, min(n, int64(float64(q.burst)-q.lim.TokensAt(t)+0x1p-20)))
 	q.lim.ReserveN(t, -int(n)) // which has to wait for nothing, unlike AllowN
+	for _, o := range q.others {
+		o.Give(n, now)
+	}
 	return n
 }
 
@@ -144,6 +147,7 @@ func (q *Quota) Book(n, least, now int64) (time.Duration, bool) {
 }
 
 // Owe takes up to n tokens, down to a debt of the burst, and tells how many it were.
+// Others are taken as many, down to their own debts.
 func (q *Quota) Owe(n, now int64) (taken int64) {
 	t := q.time(now)
 	n = max(0, min(n, int64(math.Floor(q.lim.TokensAt(t)+float64(q.burst)+0x1p-20))))
@@ -151,6 +155,9 @@ func (q *Quota) Owe(n, now int64) (taken int64) {
 		step := min(n-taken, q.burst)
 		q.lim.ReserveN(t, int(step))
 		taken += step
+	}
+	for _, o := range q.others {
+		o.Owe(n, now)
 	}
 	return taken
 }

@@ -45,6 +45,7 @@ func (m *Message) decode(reply any, timed bool, tiers int) (Answer, error) {
 		TTL: time.Duration(v[11]) * time.Microsecond, Part: v[12], Lost: v[13]%2 != 0, Beyond: v[13] / 2,
 		Granted: v[answerFields : answerFields+needs],
 	}
+	missing := v[13]
 	if timed {
 		a.Fits, v = v[answerFields+needs:want-1-tiers], v[want-1-tiers:]
 		a.Timed, a.Reset, a.Tiers = true, time.Duration(v[0])*time.Microsecond, v[1:]
@@ -62,7 +63,7 @@ func (m *Message) decode(reply any, timed bool, tiers int) (Answer, error) {
 	switch {
 	case a.Seq != m.Seq:
 		return Answer{}, protocol("the answer to message %d instead of %d", a.Seq, m.Seq)
-	case v[13] < 0 || a.Beyond > max(0, m.Charge) && !timed:
+	case missing < 0 || a.Beyond > max(0, m.Charge) && !timed:
 		return Answer{}, protocol("%d of a charge of %d are beyond the debt", a.Beyond, m.Charge)
 	case a.Part < 0 || a.Part > Whole:
 		return Answer{}, protocol("a part of %d millionths", a.Part)
