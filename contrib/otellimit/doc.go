@@ -27,6 +27,7 @@
 //	tokens.returned         {token}
 //	tokens.expired          {token}
 //	tokens.lost             {token}
+//	tokens.unaccounted      {token}
 //	near_limit              {event}
 //	degraded                {limiter}   1 or 0
 //	degraded.time           s

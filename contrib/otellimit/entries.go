@@ -45,6 +45,7 @@ var entries = []entry{
 	{"tokens.returned", total, "{token}", "Tokens on lease that were given back.", count(func(s *hybrid.Stats) uint64 { return s.TokensReturned })},
 	{"tokens.expired", total, "{token}", "Tokens on lease that ended unspent.", count(func(s *hybrid.Stats) uint64 { return s.TokensExpired })},
 	{"tokens.lost", total, "{token}", "Tokens charged, or maybe charged, for callers who did not get them.", count(func(s *hybrid.Stats) uint64 { return s.TokensLost })},
+	{"tokens.unaccounted", total, "{token}", "Tokens that reservations have cost beyond what could be charged.", count(func(s *hybrid.Stats) uint64 { return s.TokensUnaccounted })},
 	{"near_limit", total, "{event}", "Times that little of a key's bucket was left.", count(func(s *hybrid.Stats) uint64 { return s.NearLimit })},
 	{"degraded", level, "{limiter}", "1 while the outage policy decides, else 0.", now(func(s *hybrid.Stats) int64 { return one(s.Degraded) })},
 	{

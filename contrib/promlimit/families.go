@@ -29,6 +29,7 @@ var families = []family{
 	total("tokens_returned_total", "Tokens of leases given back to Redis.", func(s *hybrid.Stats) uint64 { return s.TokensReturned }),
 	total("tokens_expired_total", "Tokens of leases that ended unspent.", func(s *hybrid.Stats) uint64 { return s.TokensExpired }),
 	total("tokens_lost_total", "Tokens that Redis charged, or may have charged, for callers who did not get them.", func(s *hybrid.Stats) uint64 { return s.TokensLost }),
+	total("tokens_unaccounted_total", "Tokens that reservations have cost beyond what could be charged.", func(s *hybrid.Stats) uint64 { return s.TokensUnaccounted }),
 
 	{"degraded", "1 while the outage policy decides.", nil, func(s *hybrid.Stats, to sink) { to.flag(s.Degraded) }},
 	{"degraded_seconds_total", "For how long the outage policy has decided.", nil, func(s *hybrid.Stats, to sink) { to.seconds(s.DegradedFor.Seconds()) }},

@@ -34,7 +34,7 @@ func everything() hybrid.Stats {
 		},
 		Scripts: 7,
 
-		Grants: 8, TokensGranted: 100, TokensSpent: 50, TokensReturned: 30, TokensExpired: 15, TokensLost: 9,
+		Grants: 8, TokensGranted: 100, TokensSpent: 50, TokensReturned: 30, TokensExpired: 15, TokensLost: 9, TokensUnaccounted: 23,
 
 		BucketLeft: hybrid.Histogram{Bounds: []float64{0, 0.5}, Counts: []uint64{4, 0, 6}, Sum: 5.5},
 		Shadowed:   18,
@@ -62,6 +62,7 @@ var exported = map[string]string{
 	"TokensReturned":        "tokens_returned_total",
 	"TokensExpired":         "tokens_expired_total",
 	"TokensLost":            "tokens_lost_total",
+	"TokensUnaccounted":     "tokens_unaccounted_total",
 	"BucketLeft":            "bucket_left_ratio",
 	"Shadowed":              "shadowed_total",
 	"NearLimit":             "near_limit_total",

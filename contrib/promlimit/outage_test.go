@@ -144,6 +144,6 @@ func TestNoKeyIsSeen(t *testing.T) {
 				}
 			}
 		}
-		want(t, "series", series, 178)
+		want(t, "series", series, 179)
 	}
 }
