@@ -80,6 +80,14 @@ func tell(t *testing.T) (seen [][]*dto.MetricFamily) {
 	for begun := time.Now(); len(seen) < scrapes; begun = time.Now() {
 		step := len(seen)
 		switch step {
+		case 3: // more than can be charged
+			booked, err := lim.Reserve(t.Context(), hybrid.Request{Key: secret + "model", N: 10})
+			if err == nil {
+				err = booked.Settle(1000)
+			}
+			if err != nil {
+				t.Error(err)
+			}
 		case 6: // an outage, in the middle of leases
 			load(60)
 			r.Kill()
