@@ -49,7 +49,9 @@ func (l *Limiter) apply(e *entry, f *flight, a remote.Answer, now int64) {
 		e.share.Take(granted)
 		e.share.Hold(e.lease.Rights(now))
 	}
-	l.unaccounted(e, (a.Beyond+local.Unit-1)/local.Unit)
+	over := notCharged(f.debit, a.Beyond)
+	e.unpaid += over
+	l.unaccounted(e, over)
 	l.settle(e)
 	e.root = newRootView(a.Level, f.sent, now)
 	e.root.fits = fitsOf(f.msg.Needs, a, l.atRoot(e, low))
@@ -196,6 +198,7 @@ func (l *Limiter) distribute(e *entry, f *flight, a remote.Answer, now int64) {
 			l.finish(e, w, verdict{err: ErrWouldExceedDeadline})
 		case len(back) == 0 && w.n <= spare && w.kind&low == 0 && !leaky:
 			spare -= w.n
+			e.claim = claim{}
 			l.decide(e, w, e.force().allow(SourceRedis, remaining))
 		case w.patient:
 			back = append(back, w)

@@ -74,16 +74,13 @@ func (l *Limiter) giveBack(e *entry, now int64) {
 		return
 	}
 	l.flights.add()
-	done := func(_ remote.Answer, err error) {
+	done := func(a remote.Answer, err error) {
 		if err != nil {
 			l.stranded.Add(msg.Returned / local.Unit)
-			if debit > 0 {
-				l.unaccounted(e, debit)
-			} else {
-				l.counts.lost.Add(uint64(-debit))
-			}
+			l.written(e, debit)
 		} else {
 			l.counts.returned.Add(uint64(msg.Returned / local.Unit))
+			l.unaccounted(e, notCharged(debit, a.Beyond))
 		}
 		l.flights.done()
 	}

@@ -4,6 +4,7 @@ import (
 	"log/slog"
 	"time"
 
+	"github.com/resilient-go/limiter/local"
 	"github.com/resilient-go/limiter/remote"
 )
 
@@ -38,12 +39,48 @@ func (l *Limiter) unaccounted(e *entry, n int64) {
 // correctRoot has the root charged for more tokens, or given some back, with the
 // next message. Where none would go out soon, one is sent. mu is held.
 func (l *Limiter) correctRoot(e *entry, more, now int64) {
-	most := 2 * e.force().burst // from a full bucket into a debt of one burst
+	if more < 0 && l.cfg.algorithm == SlidingLog { // which does not know of which entry it is
+		l.counts.lost.Add(uint64(-more))
+		return
+	}
+	if s := e.share; s != nil {
+		s.Advance(now)
+		s.Hold(e.lease.Rights(now))
+		if more < 0 {
+			s.Give(-more)
+		} else { // into a debt of its burst
+			s.Owe(min(more, max(0, s.Level()+e.force().largest)))
+		}
+	}
+	if more < 0 && l.cfg.tiers == nil { // what was not charged is not given back
+		set := min(-more, e.unpaid)
+		e.unpaid -= set
+		more += set
+	}
+	most := 2 * e.force().deepest // from a full bucket into a debt of one burst
 	sum := max(-most, min(e.debit+more, most))
 	l.unaccounted(e, e.debit+more-sum)
 	e.debit = sum
 	e.withdraw() // what comes back may let somebody pass
 	l.payUp(e, now)
+	if e.flight == nil && (!e.tracked || l.closed.Load()) { // no message will come by
+		l.written(e, e.takeDebit())
+	}
+}
+
+// written writes corrections off that can reach nobody.
+func (l *Limiter) written(e *entry, debit int64) {
+	if debit > 0 {
+		l.unaccounted(e, debit)
+	} else {
+		l.counts.lost.Add(uint64(-debit))
+	}
+}
+
+// notCharged is what of the corrections of a message lies beyond the debt of one
+// burst. The rest of its charge was admitted in an outage.
+func notCharged(debit, beyond int64) int64 {
+	return max(0, min((beyond+local.Unit-1)/local.Unit, debit))
 }
 
 // correctPart is correctRoot for the part of an outage. mu is held.
@@ -87,10 +124,8 @@ func (l *Limiter) undelivered(e *entry, n int64, class remote.Class) {
 	case n == 0:
 	case !class.Unknown() && !e.dead:
 		e.debit += n
-	case n > 0:
-		l.unaccounted(e, n)
 	default:
-		l.counts.lost.Add(uint64(-n))
+		l.written(e, n)
 	}
 }
 

@@ -96,6 +96,11 @@ func (l *Limiter) message(e *entry, now int64) *flight {
 	f.horizon = int64(horizon)
 	live, all := l.fleet(now)
 	f.debit = e.takeDebit()
+	charge := e.fallback.owed(e, now) + f.debit
+	if surplus := charge - 2*e.force().deepest; surplus > 0 {
+		l.unaccounted(e, min(surplus, f.debit))
+		charge, f.debit = charge-surplus, max(0, f.debit-surplus)
+	}
 	f.msg = &remote.Message{
 		Key: e.key, Limit: e.mine.remote(), Seq: l.seq.Add(1),
 		TTL:  ttl,
@@ -103,7 +108,7 @@ func (l *Limiter) message(e *entry, now int64) *flight {
 		Demand: int64(e.demand.PerSecond() * local.Unit),
 		Want:   want * local.Unit, Least: least * local.Unit,
 		Rate: rate, Burst: burst,
-		Charge: min(e.fallback.owed(e, now)+f.debit, 2*e.force().burst) * local.Unit,
+		Charge: charge * local.Unit,
 		Live:   live, Peak: all,
 		Reserve: reserve, Needs: needs,
 	}

@@ -68,7 +68,7 @@ func (l *Limiter) decide(e *entry, w *waiter, res Result) {
 		e.claimed(w.n, w.kind)
 		v.claim = e.claim
 	} else if w.kind&books != 0 {
-		v.claim = e.claim
+		v.claim, e.claim = e.claim, claim{}
 	}
 	l.finish(e, w, v)
 }

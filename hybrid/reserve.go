@@ -127,7 +127,9 @@ func (r *Reservation) Cancel() int {
 // not charged, and is counted in Stats.TokensUnaccounted and told as [Unaccounted].
 // A refund fills the bucket up, and no further: together with the permits on lease it
 // never holds more than the burst, and no key lives longer for it. A [SlidingLog]
-// cannot take anything back.
+// cannot take anything back, and what was not charged does not come back. What can
+// be told to nobody any more, as after [Limiter.Close], is counted in
+// TokensUnaccounted or TokensLost.
 func (r *Reservation) Settle(actual int) error {
 	if actual < 0 {
 		return ErrInvalidN

@@ -129,7 +129,26 @@ func TestCloseSendsCorrections(t *testing.T) {
 		if got := left(t, other, "k"); got > 95_000 {
 			t.Errorf("%d left, want the 5000 gone", got)
 		}
-		want(t, "nothing happens", b.Settle(1), nil)
+		want(t, "error", b.Settle(5001), nil)
+		want(t, "what nobody can be told is counted", lim.Stats().TokensUnaccounted, 1)
+	})
+}
+
+// A key without a place in the table has nobody to keep a correction for it.
+func TestSettleOfAnUntrackedKey(t *testing.T) {
+	bubble(t, func(t *testing.T, r *redistest.Mini) {
+		lim := start(t, r, slow, hybrid.WithMaxKeys(1))
+		r.Delay(time.Millisecond)
+		go func() { _, _ = lim.Allow(t.Context(), "other") }() // a key under way is not forgotten
+		settle()
+		b := reserve(t, lim, "k", 8)
+		want(t, "untracked", lim.Stats().Untracked, 1)
+		r.FailWith("NOAUTH Authentication required.")
+		trip(t, lim)
+		want(t, "error", b.Settle(9), nil)
+		want(t, "unaccounted", lim.Stats().TokensUnaccounted, 1)
+		want(t, "error", b.Settle(5), nil)
+		want(t, "lost", lim.Stats().TokensLost, 4)
 	})
 }
 

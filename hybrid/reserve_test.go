@@ -137,6 +137,40 @@ func TestSettleCorrectsTheCost(t *testing.T) {
 	})
 }
 
+// What was beyond the debt was never charged, and does not come back.
+func TestOnlyWhatWasChargedComesBack(t *testing.T) {
+	bubble(t, func(t *testing.T, r *redistest.Mini) {
+		lim := start(t, r, slow)
+		allowN(t, lim, "k", 3)
+		b := reserve(t, lim, "k", 4)
+		want(t, "error", b.Settle(20), nil)
+		settle()
+		want(t, "unaccounted", lim.Stats().TokensUnaccounted, 3)
+		want(t, "error", b.Settle(0), nil)
+		settle()
+		want(t, "left", left(t, lim, "k"), 7)
+	})
+}
+
+// Each tier is charged, down to a debt of its own burst.
+func TestSettleWithTiers(t *testing.T) {
+	bubble(t, func(t *testing.T, r *redistest.Mini) {
+		lim := start(t, r, hybrid.PerSecond(10), hybrid.WithTiers(hybrid.PerHour(100)))
+		b := reserve(t, lim, "k", 10)
+		booked(t, lim, "k", 1) // there is no debt of a tier
+		want(t, "error", b.Settle(70), nil)
+		settle()
+		want(t, "beyond the debt of the first", lim.Stats().TokensUnaccounted, 50)
+		time.Sleep(3 * time.Second)
+		want(t, "left of the hour", drain(t, lim, "k"), 10)
+		time.Sleep(3 * time.Second)
+		want(t, "left of the hour", drain(t, lim, "k"), 10)
+		want(t, "error", b.Settle(60), nil)
+		time.Sleep(3 * time.Second)
+		want(t, "left of the hour", drain(t, lim, "k"), 10)
+	})
+}
+
 // A refund fills the bucket up, but no further, and lets no key live longer.
 func TestARefundNeitherMintsNorProlongs(t *testing.T) {
 	bubble(t, func(t *testing.T, r *redistest.Mini) {
@@ -256,6 +290,23 @@ func TestReserveWithinALocalShare(t *testing.T) {
 		want(t, "delay by the share", reserve(t, lim, "k", 5).Delay(), 500*time.Millisecond)
 		want(t, "delay by the share", reserve(t, lim, "k", 5).Delay(), time.Second)
 		want(t, "retry after", booked(t, lim, "k", 1), 100*time.Millisecond)
+	})
+}
+
+// The local share is given back, and charged, with the rest.
+func TestSettleWithinALocalShare(t *testing.T) {
+	bubble(t, func(t *testing.T, r *redistest.Mini) {
+		lim := start(t, r, hybrid.PerHour(20), hybrid.WithLocalShare(0.5))
+		b := reserve(t, lim, "k", 10)
+		want(t, "the share is used up", drain(t, lim, "k"), 0)
+		want(t, "error", b.Settle(4), nil)
+		settle()
+		want(t, "given back", drain(t, lim, "k"), 6)
+		want(t, "error", b.Settle(9), nil)
+		settle()
+		res := allow(t, lim)
+		want(t, "source", res.Source, hybrid.SourcePrefilter)
+		want(t, "a debt of the share", res.RetryAfter.Round(time.Minute), 6*6*time.Minute)
 	})
 }
 

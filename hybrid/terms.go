@@ -20,6 +20,7 @@ type terms struct {
 	largest int64    // the largest request that can ever pass,
 	// and of those that leave the reserve alone
 	largestLow int64
+	deepest    int64 // the largest burst of all tiers
 	mostRate   int64 // of a lease, in micro-tokens per second
 	perToken   int64 // nanoseconds, if that is a whole number; else 0
 }
@@ -47,9 +48,10 @@ func (c *config) terms(limit Limit, u units, version int64) *terms {
 		limit: limit, units: u, version: version, timed: c.algorithm.windowed(), tiers: c.tiers,
 		largest:  max(1, int64(c.share*float64(u.burst)+1e-9)),
 		mostRate: int64(c.share * u.rate.PerSecond() * local.Unit),
+		deepest:  u.burst,
 	}
 	for _, u := range c.tiers.all() {
-		t.largest = min(t.largest, u.burst)
+		t.largest, t.deepest = min(t.largest, u.burst), max(t.deepest, u.burst)
 	}
 	t.largestLow = t.largest - t.largest*c.thousandths()/1000
 	if x := u.rate.Den * local.Unit * 1000; x%u.rate.Num == 0 {

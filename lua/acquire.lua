@@ -162,7 +162,7 @@ returned = math.min(returned, most - kept)
 b.out = b.out + kept
 -- Nor for all that comes back.
 b.tokens = math.max(b.tokens, math.min(b.tokens + returned, limit.burst - b.out))
-local beyond = 0 -- of the charge
+local beyond = b.beyond or 0 -- of the charge
 if charge > 0 then
   local before = b.tokens
   b.tokens = math.max(b.tokens - charge, -limit.burst)

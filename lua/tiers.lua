@@ -65,9 +65,13 @@ local function least(b)
   return math.max(tokens, -b.limit.burst)
 end
 
+local beyond = 0 -- what of the charge lies beyond the debt of some tier, at most
+
 local function debit(x, out)
   if charge > 0 then
+    local before = x.tokens
     x.tokens = math.max(x.tokens - charge, math.min(x.tokens, -x.limit.burst))
+    beyond = math.max(beyond, charge - (before - x.tokens))
   elseif charge < 0 then
     x.tokens = math.max(x.tokens, math.min(x.tokens - charge, x.limit.burst - out))
   end
@@ -86,7 +90,7 @@ local function refill(b, now)
     credit(t, now)
     debit(t, b.out)
   end
-  b.now, b.own = now, b.tokens
+  b.now, b.own, b.beyond = now, b.tokens, beyond
   b.tokens = least(b)
   b.before = b.tokens
 end
