@@ -113,6 +113,8 @@ func messages(lim *hybrid.Limiter) uint64 {
 // arrived waits until one more message has been answered: a correction travels in
 // the background, and this demonstration wants to show what it does.
 func arrived(ctx context.Context, lim *hybrid.Limiter, before uint64) error {
+	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
+	defer cancel()
 	tick := time.NewTicker(time.Millisecond)
 	defer tick.Stop()
 	for messages(lim) == before {
