@@ -11,7 +11,7 @@
 //
 // All names begin with "resilient_limiter_" and all series have the label
 // "limiter", which is the name of [hybrid.WithName]. Keys never become labels: the
-// number of series of a limiter is fixed, 174.
+// number of series of a limiter is fixed, 179.
 //
 // Limiters of different names live side by side in one registry, whoever
 // registers them. A second limiter of the same name in one registry is refused with
