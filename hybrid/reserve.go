@@ -42,6 +42,17 @@ type Reservation struct {
 // In an outage this instance's part books ahead in the same way, up to its own burst.
 // Corrections of what Redis had granted wait until it is back.
 func (l *Limiter) Reserve(ctx context.Context, r Request) (*Reservation, error) {
+	return l.reserved(ctx, r, books)
+}
+
+// ReserveNow is [Limiter.Reserve] for callers who cannot wait: it never books ahead, so
+// the reservation is due at once or refused, and all that is left to do is to settle
+// what it has really cost.
+func (l *Limiter) ReserveNow(ctx context.Context, r Request) (*Reservation, error) {
+	return l.reserved(ctx, r, 0)
+}
+
+func (l *Limiter) reserved(ctx context.Context, r Request, k kind) (*Reservation, error) {
 	err := l.checkAny(r)
 	if err == nil && r.N < 1 {
 		err = ErrInvalidN
@@ -53,7 +64,7 @@ func (l *Limiter) Reserve(ctx context.Context, r Request) (*Reservation, error) 
 	if err == nil {
 		now := l.now()
 		e, _ = l.keys.Get(r.Key)
-		e, v = l.resolve(ctx, e, r, r.Priority.kind()|books, false, now)
+		e, v = l.resolve(ctx, e, r, r.Priority.kind()|k, false, now)
 		err = v.err
 	}
 	res, err := l.shadow(v.res, err)

@@ -48,3 +48,21 @@ func ExampleLimiter_Reserve() {
 	// given back: 50
 	// true
 }
+
+// A download costs what was sent, and nobody is made to wait for it.
+func ExampleLimiter_ReserveNow() {
+	lim, stop := newLimiter(hybrid.PerHour(100)) // megabytes
+	defer stop()
+	ctx := context.Background()
+	download, err := lim.ReserveNow(ctx, hybrid.Request{Key: "ann", N: 80})
+	if err != nil {
+		log.Fatal(err)
+	}
+	_, err = lim.ReserveNow(ctx, hybrid.Request{Key: "ann", N: 50})
+	fmt.Println(errors.Is(err, hybrid.ErrLimited))
+	if err := download.Settle(20); err != nil { // it was broken off; the rest comes back soon
+		log.Fatal(err)
+	}
+	// Output:
+	// true
+}

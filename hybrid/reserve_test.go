@@ -56,6 +56,27 @@ func TestReserveBooksOneBurstAhead(t *testing.T) {
 	})
 }
 
+func TestReserveNowNeverBooksAhead(t *testing.T) {
+	bubble(t, func(t *testing.T, r *redistest.Mini) {
+		lim := start(t, r, slow)
+		now := func(n int) (*hybrid.Reservation, error) {
+			return lim.ReserveNow(t.Context(), hybrid.Request{Key: "k", N: n})
+		}
+		b, err := now(8)
+		want(t, "error", err, nil)
+		want(t, "delay", b.Delay(), 0)
+		_, err = now(3)
+		var limited *hybrid.LimitedError
+		want(t, "refused", errors.As(err, &limited), true)
+		want(t, "retry after", limited.Result.RetryAfter, 6*time.Minute)
+		want(t, "error", b.Settle(6), nil)
+		settle()
+		_, err = now(3)
+		want(t, "error", err, nil)
+		want(t, "left", left(t, lim, "k"), 1)
+	})
+}
+
 func TestReserveRefusesWhatCanNeverPass(t *testing.T) {
 	bubble(t, func(t *testing.T, r *redistest.Mini) {
 		lim := start(t, r, hybrid.PerHour(10))

@@ -8,7 +8,7 @@ import (
 	"github.com/resilient-go/limiter/hybrid"
 )
 
-// A Response is what [WithCostAfter] decides by.
+// A Response is what [WithCostAfter] and [WithSettle] decide by.
 type Response struct {
 	// Request as the handler got it.
 	Request *http.Request
@@ -21,9 +21,23 @@ type Response struct {
 
 // serveThenCharge calls the handler and charges what its response costs.
 func (m *middleware) serveThenCharge(w http.ResponseWriter, r *http.Request, next http.Handler, key string, look hybrid.Result) {
+	observe(w, r, next, func(resp Response) {
+		n := m.costAfter(resp)
+		if n <= 0 {
+			return
+		}
+		if err := m.charge(context.WithoutCancel(r.Context()), key, n, look.Remaining); err != nil {
+			m.warn(r, complaintCharge, "httplimit: a response could not be charged", "error", err)
+		}
+	})
+}
+
+// observe calls the handler and then f with the response, also when the handler
+// panics: an attempt that crashes is an attempt.
+func observe(w http.ResponseWriter, r *http.Request, next http.Handler, f func(Response)) {
 	rec := &recorder{ResponseWriter: w}
 	returned := false
-	defer func() { // also when it panics: an attempt that crashes is an attempt
+	defer func() {
 		status := rec.status
 		switch {
 		case status == 0 && !returned:
@@ -31,13 +45,7 @@ func (m *middleware) serveThenCharge(w http.ResponseWriter, r *http.Request, nex
 		case status == 0:
 			status = http.StatusOK
 		}
-		n := m.costAfter(Response{Request: r, Status: status, Bytes: rec.bytes})
-		if n <= 0 {
-			return
-		}
-		if err := m.charge(context.WithoutCancel(r.Context()), key, n, look.Remaining); err != nil {
-			m.warn(r, complaintCharge, "httplimit: a response could not be charged", "error", err)
-		}
+		f(Response{Request: r, Status: status, Bytes: rec.bytes})
 	}()
 	next.ServeHTTP(rec.wrapped(), r)
 	returned = true

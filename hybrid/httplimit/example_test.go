@@ -134,6 +134,32 @@ func ExampleWithCostAfter() {
 	// 429 1800 "2/h";r=0;t=1800
 }
 
+// A megabyte per hour: a request reserves what a usual page has, and costs what it
+// was.
+func ExampleWithSettle() {
+	lim, stop := newLimiter(hybrid.PerHour(1000)) // kilobytes
+	defer stop()
+	limit, err := httplimit.New(lim,
+		httplimit.WithCost(func(*http.Request) int { return 400 }),
+		httplimit.WithSettle(httplimit.PerBytes(1000)))
+	if err != nil {
+		log.Fatal(err)
+	}
+	pages := limit(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "text/plain")
+		_, _ = w.Write(make([]byte, 550_000))
+	}))
+	for range 3 { // the second leaves a debt of 100
+		w := httptest.NewRecorder()
+		pages.ServeHTTP(w, httptest.NewRequest("GET", "/", nil))
+		fmt.Println(w.Code)
+	}
+	// Output:
+	// 200
+	// 200
+	// 429
+}
+
 // A limit per second and one per hour. Both are told.
 func ExampleNew_nested() {
 	second, stop := newLimiter(hybrid.PerSecond(10))

@@ -26,7 +26,7 @@ var ErrNoKey = errors.New("httplimit: the request has no key")
 //
 // Middlewares on one limiter share its buckets: the same key is the same bucket.
 // The next handler gets the decision by [FromContext], and its ResponseWriter as
-// it is, except with [WithCostAfter].
+// it is, except with [WithCostAfter] and [WithSettle].
 //
 // The error is a [*ConfigError].
 func New(lim Limiter, options ...Option) (func(http.Handler) http.Handler, error) {
@@ -38,6 +38,12 @@ func New(lim Limiter, options ...Option) (func(http.Handler) http.Handler, error
 		return nil, err
 	}
 	m := &middleware{config: c, lim: lim, epoch: time.Now()}
+	if c.settle != nil {
+		var ok bool
+		if m.settling, ok = lim.(SettlingLimiter); !ok {
+			return nil, bad("WithSettle", "%T cannot reserve", lim)
+		}
+	}
 	return func(next http.Handler) http.Handler {
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { m.serve(w, r, next) })
 	}, nil
@@ -47,6 +53,8 @@ type middleware struct {
 	config
 	lim    Limiter
 	policy atomic.Pointer[policy] // of the limit seen last
+
+	settling SettlingLimiter // lim, with WithSettle
 
 	epoch    time.Time
 	complain [complaints]atomic.Int64 // when each may be logged again, since epoch
@@ -74,7 +82,7 @@ func (m *middleware) serve(w http.ResponseWriter, r *http.Request, next http.Han
 		next.ServeHTTP(w, r)
 		return
 	}
-	res, err := m.lim.Take(r.Context(), hybrid.Request{Key: key, N: n})
+	res, booked, err := m.decide(r.Context(), hybrid.Request{Key: key, N: n})
 	if err != nil {
 		m.fail(w, r, err, next)
 		return
@@ -84,6 +92,8 @@ func (m *middleware) serve(w http.ResponseWriter, r *http.Request, next http.Han
 	switch {
 	case !res.Allowed:
 		m.refuse(w, r, res)
+	case booked != nil:
+		m.serveThenSettle(w, r, next, booked)
 	case m.costAfter != nil:
 		m.serveThenCharge(w, r, next, key, res)
 	default:

@@ -29,6 +29,7 @@ type config struct {
 	passEmpty bool
 	cost      func(*http.Request) int
 	costAfter func(Response) int
+	settle    func(Response) int
 
 	status, degradedStatus int
 	contentType            string
@@ -72,6 +73,17 @@ func WithCost(f func(r *http.Request) int) Option { return func(c *config) { c.c
 // client has left, and with status 500 if the handler panicked before it answered.
 // An error of it is logged, once a minute at most.
 func WithCostAfter(f func(Response) int) Option { return func(c *config) { c.costAfter = f } }
+
+// WithSettle makes what a request costs an estimate: that much is reserved before the
+// handler, and when the response is known it is settled with what f returns, for
+// instance by [PerBytes]. What was too much is given back, what is missing is charged,
+// up to a debt of one burst ([hybrid.Reservation.Settle]); a cost below 0 counts as 0.
+// Unlike with [WithCostAfter] requests that are under way have their tokens already,
+// and hot keys are decided without Redis. The estimate is [WithCost], or one token;
+// take the most that is usual. It contradicts WithCostAfter, and the limiter must be a
+// [SettlingLimiter]. Costs are settled although the client has left, and with status
+// 500 if the handler panicked before it answered.
+func WithSettle(f func(Response) int) Option { return func(c *config) { c.settle = f } }
 
 // WithStatus sets the status of a refusal, from 400 to 599. Default: 429.
 func WithStatus(code int) Option {
@@ -178,6 +190,8 @@ func (c *config) validate() error {
 		return bad("WithDegradedStatus", "must be from 400 to 599, not %d", c.degradedStatus)
 	case c.costAfter != nil && c.cost != nil:
 		return bad("WithCostAfter", "contradicts WithCost")
+	case c.costAfter != nil && c.settle != nil:
+		return bad("WithCostAfter", "contradicts WithSettle")
 	case c.problem && c.bodySet:
 		return bad("WithBody", "contradicts WithProblemJSON")
 	case c.bodySet && !validValue(c.contentType):
