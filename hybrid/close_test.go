@@ -1,8 +1,11 @@
 package hybrid_test
 
 import (
+	"context"
 	"errors"
 	"fmt"
+	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -206,4 +209,66 @@ func TestUnusedLimiterCloses(t *testing.T) {
 func TestCloseErrorText(t *testing.T) {
 	err := &hybrid.CloseError{Calls: 2, Tokens: 30}
 	want(t, "text", err.Error(), "hybrid: closed with 2 calls still inside the Redis client and 30 tokens not given back")
+}
+
+// cutShort keeps the first announcement of a limiter under way until it is given up.
+type cutShort struct {
+	key  string
+	once sync.Once
+	held chan struct{}
+}
+
+func (*cutShort) DialHook(next redis.DialHook) redis.DialHook { return next }
+
+func (*cutShort) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
+	return next
+}
+
+func (c *cutShort) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
+	return func(ctx context.Context, cmd redis.Cmder) (err error) {
+		hold := false
+		if slices.Contains(cmd.Args(), any(c.key)) {
+			c.once.Do(func() { hold = true })
+		}
+		if !hold {
+			return next(ctx, cmd)
+		}
+		close(c.held)
+		<-ctx.Done()
+		cmd.SetErr(ctx.Err())
+		return ctx.Err()
+	}
+}
+
+// A program that ends soon after its first request must not report a fault of Redis.
+func TestCloseReportsNothingOfWhatItCutsShort(t *testing.T) {
+	bubble(t, func(t *testing.T, r *redistest.Mini) {
+		hook := &cutShort{key: "rl:{short}", held: make(chan struct{})}
+		rdb := r.Client(advised)
+		rdb.AddHook(hook)
+		var book logbook
+		var told []hybrid.Event
+		lim, err := hybrid.New(rdb, hybrid.PerHour(10), hybrid.WithName("short"), hybrid.WithLogger(book.logger()),
+			hybrid.WithEvents(func(e hybrid.Event) { told = append(told, e) }))
+		if err != nil {
+			t.Fatal(err)
+		}
+		allow(t, lim)
+		<-hook.held // the announcement is under way
+		if err := lim.Close(); err != nil {
+			t.Error(err)
+		}
+		settle()
+		for _, e := range told {
+			switch e.(type) {
+			case hybrid.Misconfigured, hybrid.Degraded, hybrid.BreakerChanged:
+				t.Errorf("told %#v", e)
+			}
+		}
+		for _, line := range book.taken() {
+			if strings.Contains(line, "closed") {
+				t.Errorf("logged %s", line)
+			}
+		}
+	})
 }

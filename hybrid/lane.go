@@ -29,7 +29,7 @@ func (l *Limiter) newLane(node, key string) *lane {
 	a := &lane{l: l, node: node}
 	a.suspect.Store(&key)
 	c := breaker.Config{
-		Judge:     judge,
+		Judge:     a.judge,
 		Probe:     a.probe,
 		SlowAfter: l.cfg.timeout * 3 / 4,
 		Patience:  l.cfg.timeout * 9 / 5,
@@ -106,9 +106,11 @@ func (l *Limiter) probed() remote.Limit {
 }
 
 // judge tells the breaker what an outcome says about Redis: a denial or a fault
-// of one key is an answer like any other.
-func judge(err error) breaker.Verdict {
+// of one key is an answer like any other. What Close cuts short says nothing.
+func (a *lane) judge(err error) breaker.Verdict {
 	switch class := remote.ClassOf(err); {
+	case class == remote.Closed && a.l.closed.Load():
+		return breaker.Ignored
 	case class == remote.None, class.KeyOnly():
 		return breaker.Healthy
 	case class == remote.Timeout, class == remote.Saturated:

@@ -67,6 +67,9 @@ func New(rdb redis.UniversalClient, limit Limit, options ...Option) (*Limiter, e
 	if isNil(rdb) && c.world == nil {
 		return nil, &ConfigError{Field: "New", Reason: "the Redis client is nil"}
 	}
+	if c.world == nil && isURL(rdb) {
+		return nil, &ConfigError{Field: "New", Reason: "an address of the Redis client is a URL; want host:port, as redis.ParseURL reads it from one"}
+	}
 	if err := c.validate(); err != nil {
 		return nil, err
 	}

@@ -3,6 +3,7 @@ package hybrid_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"math"
 	"net"
 	"strings"
@@ -142,6 +143,41 @@ func TestNewRefusesNilClients(t *testing.T) {
 		if !errors.As(err, &config) || config.Field != "New" || !strings.Contains(config.Reason, "nil") {
 			t.Errorf("%s: error %v, want a *ConfigError of New", name, err)
 		}
+	}
+}
+
+// A URL as an address would be an outage for ever.
+func TestNewRefusesURLsAsAddresses(t *testing.T) {
+	const secret = "redis://:secret@localhost:6379"
+	for name, rdb := range map[string]redis.UniversalClient{
+		"Client":          redis.NewClient(&redis.Options{Addr: secret}),
+		"TLS":             redis.NewClient(&redis.Options{Addr: "rediss://localhost:6379"}),
+		"advised":         redis.NewUniversalClient(hybrid.RedisOptions(secret)),
+		"Cluster":         redis.NewUniversalClient(hybrid.RedisOptions("localhost:6379", secret)),
+		"Ring":            redis.NewRing(&redis.RingOptions{Addrs: map[string]string{"a": "localhost:6379", "b": secret}}),
+		"one of a user's": &wrapped{redis.NewClient(&redis.Options{Addr: secret})},
+	} {
+		_, err := hybrid.New(rdb, hybrid.PerSecond(1), hybrid.WithLogger(silent))
+		_ = rdb.Close()
+		var config *hybrid.ConfigError
+		if !errors.As(err, &config) || config.Field != "New" || !strings.Contains(config.Reason, "redis.ParseURL") {
+			t.Errorf("%s: error %v, want a *ConfigError of New", name, err)
+		}
+		if strings.Contains(fmt.Sprint(err), "secret") {
+			t.Errorf("%s: the password is told: %v", name, err)
+		}
+	}
+	for name, rdb := range map[string]redis.UniversalClient{
+		"socket":   redis.NewClient(&redis.Options{Addr: "/run/redis.sock"}),
+		"Sentinel": redis.NewFailoverClient(&redis.FailoverOptions{MasterName: "m", SentinelAddrs: []string{"localhost:26379"}}),
+		"IPv6":     redis.NewClient(&redis.Options{Addr: "[::1]:6379"}),
+	} {
+		lim, err := hybrid.New(rdb, hybrid.PerSecond(1), hybrid.WithLogger(silent))
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
+			continue
+		}
+		_, _ = lim.Close(), rdb.Close()
 	}
 }
 
