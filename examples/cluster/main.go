@@ -55,7 +55,7 @@ func run(ctx context.Context, out io.Writer, addrs string) error {
 		rdb := redis.NewUniversalClient(options)
 		defer func() { _ = rdb.Close() }()
 		if err := rdb.Ping(ctx).Err(); err != nil {
-			return fmt.Errorf("cannot use the cluster at %s: %w; -redis takes addresses such as 10.0.0.1:6379,10.0.0.2:6379", strings.Join(options.Addrs, ","), err)
+			return fmt.Errorf("cannot use the cluster at %s: %w; -redis takes addresses such as 10.0.0.1:6379,10.0.0.2:6379, of nodes that ask for no password", strings.Join(options.Addrs, ","), err)
 		}
 		lim, err := hybrid.New(rdb, limit, hybrid.WithName("cluster"),
 			hybrid.WithRemoteTimeout(patience), hybrid.WithExpectedInstances(instances))

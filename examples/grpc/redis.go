@@ -30,7 +30,7 @@ func connect(ctx context.Context, url string) (rdb redis.UniversalClient, stop f
 	stop = func() { _ = rdb.Close(); end() }
 	if err := rdb.Ping(ctx).Err(); err != nil {
 		stop()
-		return nil, nil, fmt.Errorf("cannot use Redis at %s: %w; start one with redis-server, or leave out -redis", server.Addr, err)
+		return nil, nil, fmt.Errorf("cannot use Redis at %s: %w; start one with redis-server, give its password as in redis://:password@host:port, or leave out -redis", server.Addr, err)
 	}
 	return rdb, stop, nil
 }

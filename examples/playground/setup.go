@@ -197,7 +197,7 @@ func connectURL(url string) (setup, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), pingLimit)
 	defer cancel()
 	if err := rdb.Ping(ctx).Err(); err != nil {
-		return nil, fmt.Errorf("cannot use Redis at %s: %w; start one with redis-server, or leave out -redis", o.Addr, err)
+		return nil, fmt.Errorf("cannot use Redis at %s: %w; start one with redis-server, give its password as in redis://:password@host:port, or leave out -redis", o.Addr, err)
 	}
 	return &foreign{options: o}, nil
 }

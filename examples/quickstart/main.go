@@ -43,7 +43,7 @@ func run(ctx context.Context, out io.Writer, url string) error {
 	rdb := redis.NewUniversalClient(options)
 	defer rdb.Close()
 	if err := rdb.Ping(ctx).Err(); err != nil {
-		return fmt.Errorf("cannot use Redis at %s: %w; start one with redis-server, or leave out -redis", where, err)
+		return fmt.Errorf("cannot use Redis at %s: %w; start one with redis-server, give its password as in redis://:password@host:port, or leave out -redis", where, err)
 	}
 
 	// From here on it is what a service does.

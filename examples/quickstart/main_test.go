@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/alicebob/miniredis/v2"
 	"go.uber.org/goleak"
 
 	"github.com/resilient-go/limiter/internal/redistest"
@@ -139,8 +140,12 @@ func TestTheServerIsLeftAlone(t *testing.T) {
 func TestMistakesAreExplained(t *testing.T) {
 	gone := redistest.Server(t)
 	gone.Kill()
+	locked := miniredis.RunT(t)
+	locked.RequireAuth("secret")
 	for _, c := range []struct{ name, url, want string }{
-		{"no server there", "redis://" + gone.Addr(), "start one with redis-server, or leave out -redis"},
+		{"no password", "redis://" + locked.Addr(), "give its password as in redis://:password@host:port"},
+		{"wrong password", "redis://:no@" + locked.Addr(), "give its password as in redis://:password@host:port"},
+		{"no server there", "redis://" + gone.Addr(), "start one with redis-server, give its password as in redis://:password@host:port, or leave out -redis"},
 		{"not a URL of Redis", "http://localhost:6379", "want redis://"},
 		{"no URL at all", "localhost", "want redis://"},
 		{"wrong database", "redis://localhost:6379/x", "want redis://"},

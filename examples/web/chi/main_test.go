@@ -2,6 +2,7 @@ package main
 
 import (
 	"net/http/httptest"
+	"strings"
 	"testing"
 	"testing/synctest"
 
@@ -37,4 +38,15 @@ func TestSixthRequestIsRefused(t *testing.T) {
 			}
 		}
 	})
+}
+
+func TestMistakesAreExplained(t *testing.T) {
+	for _, c := range []struct{ redis, addr, want string }{
+		{"127.0.0.1:6379", "nonsense", "choose another address with -addr"},
+		{"redis://127.0.0.1:6379", "127.0.0.1:0", "want host:port"},
+	} {
+		if err := run(c.redis, c.addr); err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("-redis %s -addr %s: %v, want %q", c.redis, c.addr, err, c.want)
+		}
+	}
 }

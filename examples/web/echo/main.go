@@ -5,6 +5,7 @@ import (
 	"flag"
 	"fmt"
 	"log"
+	"net"
 	"net/http"
 	"time"
 
@@ -19,15 +20,24 @@ func main() {
 	addr := flag.String("redis", "127.0.0.1:6379", "address of a Redis server")
 	listen := flag.String("addr", "127.0.0.1:8080", "where to serve")
 	flag.Parse()
-	rdb := redis.NewUniversalClient(hybrid.RedisOptions(*addr))
+	log.Fatal(run(*addr, *listen))
+}
+
+func run(addr, listen string) error {
+	ln, err := net.Listen("tcp", listen)
+	if err != nil {
+		return fmt.Errorf("%w; choose another address with -addr", err)
+	}
+	defer func() { _ = ln.Close() }()
+	rdb := redis.NewUniversalClient(hybrid.RedisOptions(addr))
 	handler, lim, err := newHandler(rdb)
 	if err != nil {
-		log.Fatal(err)
+		return err
 	}
 	defer func() { _ = lim.Close() }()
-	server := &http.Server{Addr: *listen, Handler: handler, ReadHeaderTimeout: 5 * time.Second}
-	log.Println("serving http://" + *listen)
-	log.Println(server.ListenAndServe())
+	server := &http.Server{Handler: handler, ReadHeaderTimeout: 5 * time.Second}
+	log.Println("serving http://" + ln.Addr().String())
+	return server.Serve(ln)
 }
 
 // newLimiter is the limit of an address, and the middleware that keeps it.
