@@ -1,0 +1,49 @@
+package docs_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"strings"
+	"testing"
+	"testing/synctest"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/resilient-go/limiter/hybrid"
+	"github.com/resilient-go/limiter/internal/redistest"
+)
+
+// TestReadmeSaysWhatItsProgramPrints, with a Redis and without.
+func TestReadmeSaysWhatItsProgramPrints(t *testing.T) {
+	text := read(t, "../README.md")
+	const made = "hybrid.New(rdb, hybrid.PerSecond(100),\n\t\thybrid.WithName(\"api\"), hybrid.WithExpectedInstances(4))"
+	const shown = "fmt.Println(res.Allowed, res.Source, res.Remaining, res.RetryAfter)"
+	if !strings.Contains(text, made) || !strings.Contains(text, shown) {
+		t.Fatal("the program is another one: change this test as well")
+	}
+	synctest.Test(t, func(t *testing.T) {
+		up := redistest.Bubble(t).Client()
+		down := redis.NewClient(&redis.Options{Dialer: func(context.Context, string, string) (net.Conn, error) {
+			return nil, errors.New("nobody there")
+		}})
+		defer func() { _ = down.Close() }()
+		for _, rdb := range []*redis.Client{up, down} {
+			lim, err := hybrid.New(rdb, hybrid.PerSecond(100), hybrid.WithName("api"), hybrid.WithExpectedInstances(4),
+				hybrid.WithLogger(slog.New(slog.DiscardHandler)))
+			if err != nil {
+				t.Fatal(err)
+			}
+			res, err := lim.Allow(t.Context(), "user:10001")
+			if err != nil {
+				t.Fatal(err)
+			}
+			_ = lim.Close()
+			if line := "`" + fmt.Sprint(res.Allowed, " ", res.Source, " ", res.Remaining, " ", res.RetryAfter) + "`"; !strings.Contains(text, line) {
+				t.Errorf("the README does not say that it prints %s", line)
+			}
+		}
+	})
+}
