@@ -25,13 +25,14 @@ var translated = map[string]string{
 
 // untranslated are the pages of docs that do not, and why.
 var untranslated = map[string]string{
-	"docs/benchmarks.md":   "written by a program",
-	"docs/grpc.md":         "not yet",
-	"docs/metrics.md":      "a reference of names",
-	"docs/requirements.md": "a reference of names",
-	"docs/scaling.md":      "figures for the most part",
-	"docs/security.md":     "not yet",
-	"docs/tracing.md":      "for operators of one tool",
+	"docs/benchmarks.md":    "written by a program",
+	"docs/failure-modes.md": "not yet",
+	"docs/grpc.md":          "not yet",
+	"docs/metrics.md":       "a reference of names",
+	"docs/requirements.md":  "a reference of names",
+	"docs/scaling.md":       "figures for the most part",
+	"docs/security.md":      "not yet",
+	"docs/tracing.md":       "for operators of one tool",
 }
 
 var han = regexp.MustCompile(`\p{Han}`)
