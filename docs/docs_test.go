@@ -4,7 +4,6 @@ package docs_test
 
 import (
 	"os"
-	"os/exec"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -48,34 +47,6 @@ func read(t *testing.T, path string) string {
 		t.Fatal(err)
 	}
 	return string(text)
-}
-
-var goBlock = regexp.MustCompile("(?ms)^```go\n(.*?)^```")
-
-func TestProgramsInDocumentsBuild(t *testing.T) {
-	root, files := documents(t)
-	built := map[string]bool{} // a program is the same in each language
-	for _, file := range files {
-		for _, m := range goBlock.FindAllStringSubmatch(read(t, file), -1) {
-			program := withoutComments("go", m[1])
-			if !strings.HasPrefix(program, "package main") || built[program] {
-				continue
-			}
-			built[program] = true
-			dir := t.TempDir()
-			if err := os.WriteFile(filepath.Join(dir, "main.go"), []byte(m[1]), 0o600); err != nil {
-				t.Fatal(err)
-			}
-			cmd := exec.Command("go", "build", "-o", os.DevNull, filepath.Join(dir, "main.go"))
-			cmd.Dir = root
-			if out, err := cmd.CombinedOutput(); err != nil {
-				t.Errorf("%s: %v\n%s", file, err, out)
-			}
-		}
-	}
-	if len(built) == 0 {
-		t.Error("no document holds a program: the README should")
-	}
 }
 
 var link = regexp.MustCompile(`\]\(([^)\s]+)\)`)
