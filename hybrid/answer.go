@@ -47,7 +47,7 @@ func (l *Limiter) apply(e *entry, f *flight, a remote.Answer, now int64) {
 	if e.share != nil {
 		e.share.Advance(now)
 		e.share.Take(granted)
-		e.share.Hold(e.lease.Rights(now))
+		e.hold(now, 0)
 	}
 	over := notCharged(f.debit, a.Beyond)
 	e.unpaid += over
@@ -211,15 +211,8 @@ func (l *Limiter) distribute(e *entry, f *flight, a remote.Answer, now int64) {
 	e.queue = append(back, e.queue...)
 }
 
-// settle counts what the lease has earned by its rate, and charges it to the
-// local share. mu is held.
-func (l *Limiter) settle(e *entry) {
-	n := e.lease.Earned()
-	l.counts.granted.Add(uint64(n))
-	if e.share != nil {
-		e.share.Take(min(n, e.share.Level()))
-	}
-}
+// settle counts what the lease has earned by its rate. mu is held.
+func (l *Limiter) settle(e *entry) { l.counts.granted.Add(uint64(e.lease.Earned())) }
 
 // nextTry is when n tokens can be had after a refusal of the root: from the
 // lease's own rate, or from the root.

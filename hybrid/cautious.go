@@ -77,14 +77,40 @@ func (l *Limiter) mind(e *entry, now int64) {
 		if over := e.share.Level() - int64(math.Min(left, burst)); over > 0 {
 			e.share.Take(over)
 		}
-		e.share.Hold(e.lease.Rights(now))
+		e.hold(now, 0)
 		e.withdraw()
 	}
 }
 
-// shareHas is how long n tokens take by the local share. mu is held.
+// hampers reports whether the lease is in the way of n tokens that the local share
+// has with what is held, or will only ever have without a rate that is lent. Of a
+// lease that will earn them it takes a whole token of the share to be worth a call.
+// mu is held.
+func (e *entry) hampers(n int64, meters bool, now int64) bool {
+	if e.share == nil || e.share.Level() >= n || e.lease.Rights(now) == 0 {
+		return false
+	}
+	if meters {
+		level := e.share.Level()
+		return level > 0 && level+e.lease.Balance(now) >= n
+	}
+	return e.lease.Rate() > 0 || e.share.HasWith(n, e.lease.Held(now))
+}
+
+// shareHas is how long n tokens take by the local share, and at the root, if what is
+// on lease is given back; or by the lease, if it earns them. mu is held.
 func (l *Limiter) shareHas(e *entry, n, now int64) time.Duration {
-	d := e.share.RetryAfter(n)
+	if earned, ok := e.lease.Meter(n, now); ok {
+		return e.force().metered(earned)
+	}
+	held := e.lease.Held(now)
+	d := e.share.RetryAfter(n, held)
+	if held > 0 {
+		d = e.force().metered(d)
+	}
+	if left := n - held/local.Unit; e.root.known && left > 0 {
+		d = max(d, e.force().retryAfter(&e.root, left, now))
+	}
 	if e.capped { // it is another one then
 		d = min(d, max(1, time.Duration(e.carefulUntil()-now)))
 	}

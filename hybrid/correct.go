@@ -164,8 +164,8 @@ func (l *Limiter) bookPart(e *entry, n int64, k kind, now int64) Result {
 // micro-tokens: when its debt, and that of the local share, are paid.
 func (l *Limiter) due(e *entry, f *flight, tokens, now int64) int64 {
 	d := l.dueIn(e, f, tokens)
-	if e.share != nil && e.share.Level() < 0 {
-		d = max(d, e.share.RetryAfter(0))
+	if e.share != nil {
+		d = max(d, e.share.PaidIn())
 	}
 	return now + int64(d)
 }

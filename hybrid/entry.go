@@ -145,6 +145,17 @@ func (e *entry) shareOut(l *Limiter, t *terms) {
 	e.share = &s
 }
 
+// hold brings the local share to now, with what the lease holds and earns, and so
+// many tokens besides, from then on. mu is held.
+func (e *entry) hold(now, besides int64) {
+	if e.share == nil {
+		return
+	}
+	e.share.Advance(now)
+	e.share.Hold(e.lease.Rights(now) + besides)
+	e.share.Lend(e.lease.Rate(), e.lease.End())
+}
+
 // asks gives the terms that this instance asks for.
 func (e *entry) asks() *terms {
 	e.mu.Lock()
@@ -216,12 +227,8 @@ func (e *entry) Retire() bool {
 		e.used = uses
 		return false
 	}
-	if e.share != nil {
-		e.share.Advance(now)
-		e.share.Hold(e.lease.Rights(now))
-		if !e.share.Full() {
-			return false
-		}
+	if e.hold(now, 0); e.share != nil && !e.share.Full() {
+		return false
 	}
 	e.dead = true
 	e.withdraw()

@@ -41,10 +41,7 @@ const (
 func (l *Limiter) message(e *entry, now int64) *flight {
 	kept, spent, lost := e.lease.Report(now)
 	l.counts.expired.Add(uint64(lost))
-	if e.share != nil {
-		e.share.Advance(now)
-		e.share.Hold(e.lease.Rights(now))
-	}
+	e.hold(now, 0)
 	l.settle(e)
 	f := &flight{sent: now, kept: kept, expected: -1}
 	if e.root.known && now-e.root.told <= int64(l.cfg.horizon) { // older news is no news
@@ -60,7 +57,7 @@ func (l *Limiter) message(e *entry, now int64) *flight {
 		for _, w := range f.waiters {
 			boarded += w.n
 		}
-		e.share.Hold(e.lease.Rights(now) + boarded)
+		e.hold(now, boarded)
 	}
 
 	l.fold(e)
@@ -250,7 +247,7 @@ func (l *Limiter) land(e *entry, f *flight, a remote.Answer, err error) {
 	if err == nil {
 		l.counts.returned.Add(uint64(f.msg.Returned / local.Unit))
 		if e.share != nil {
-			e.share.Give(f.msg.Returned / local.Unit)
+			e.share.Restore(f.msg.Returned)
 		}
 	}
 	if f.landed != nil {
@@ -283,11 +280,7 @@ func (l *Limiter) failed(e *entry, f *flight, err error) {
 	if class.Misconfigured() && !l.closed.Load() {
 		l.reportMisconfigured(class, e.key, err)
 	}
-	if e.share != nil {
-		now := l.now()
-		e.share.Advance(now)
-		e.share.Hold(e.lease.Rights(now))
-	}
+	e.hold(l.now(), 0)
 	back := f.waiters[:0]
 	for _, w := range f.waiters {
 		if e.share != nil {

@@ -47,13 +47,12 @@ func (l *Limiter) Peek(ctx context.Context, key string) (Result, error) {
 			}
 		}
 		if e.share != nil {
-			e.share.Advance(now)
-			e.share.Hold(e.lease.Rights(now))
+			e.hold(now, 0)
 			if most := held + e.share.Level(); most < remaining {
 				remaining = most
 			}
 			if remaining == 0 {
-				retry = max(retry, e.share.RetryAfter(1))
+				retry = max(retry, e.share.RetryAfter(1, 0))
 			}
 		}
 		res := t.allow(SourceRedis, remaining)

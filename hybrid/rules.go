@@ -112,10 +112,7 @@ func (l *Limiter) adopt(e *entry, t *terms, now int64) {
 	if t.fixed() {
 		return // a local share goes on, so that the way there and back fills none
 	}
-	if e.share != nil { // what was spent since makes room
-		e.share.Advance(now)
-		e.share.Hold(e.lease.Rights(now))
-	}
+	e.hold(now, 0) // what was spent since makes room
 	e.shareOut(l, t)
 	e.ramp = min(e.ramp, t.burst)
 	e.root.until, e.root.lowUntil, e.root.bookUntil = 0, 0, 0 // the refusals were those of the other limit

@@ -237,24 +237,20 @@ func (l *Limiter) step(e *entry, n, reach int64, k kind, now int64) step {
 	refused := func(src Source, remaining int64, retry, wake time.Duration) step {
 		return step{decided, e.force().refuse(src, remaining, retry), wake}
 	}
-	if e.share != nil {
-		e.share.Advance(now)
-		e.share.Hold(e.lease.Rights(now))
-	}
+	e.hold(now, 0)
 	onLease, atRoot, atShare := e.onLease(k), l.atRoot(e, k), l.atShare(e, k)
 	earned, meters := e.lease.Meter(n+onLease, now)
 	switch {
 	case e.lease.TakeLateAbove(now, n, onLease):
 		return step{decided, e.force().allow(SourceLease, e.lease.Balance(now)+e.hint.Load()), 0}
+	case k&(low|books) == 0 && l.up(e) && e.hampers(n, meters && !e.lease.Paused(), now):
+		return step{next: giveWay}
 	case meters && !e.lease.Paused() && k&books == 0:
 		if l.up(e) && (e.lease.Due(now) || e.spare(n, atRoot) || now >= e.silence(k) && (e.plenty() && e.rootHas(n+atRoot, now) || e.alone() && e.surelyHas(n+atRoot, now))) {
 			return step{next: askRoot}
 		}
 		return refused(SourceDenied, e.lease.Balance(now), e.force().metered(earned), earned)
 	case e.share != nil && e.share.Level() < n+atShare:
-		if held := e.lease.Balance(now); k&(low|books) == 0 && held > 0 && e.share.Level()+held >= n && l.up(e) {
-			return step{next: giveWay}
-		}
 		d := l.shareHas(e, n+atShare, now)
 		return refused(SourcePrefilter, 0, d, d)
 	case !l.up(e) || now < e.badUntil:

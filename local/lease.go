@@ -101,6 +101,18 @@ func (l *Lease) Balance(now int64) int64 {
 	return l.balance.Load()
 }
 
+// Held is what is held at now and worth giving back, in micro-tokens, as far as it
+// has been counted.
+func (l *Lease) Held(now int64) int64 {
+	if l.Rights(now) == 0 {
+		return 0
+	}
+	return l.balance.Load()*Unit + l.part
+}
+
+// End is the instant from which on nothing is spent.
+func (l *Lease) End() int64 { return l.end }
+
 // Rights is the most that may be held at one time from now on: the balance, or
 // what it can grow to by a rate.
 func (l *Lease) Rights(now int64) int64 {

@@ -196,7 +196,7 @@ func TestShareRetryAfterThenTake(t *testing.T) {
 				ref.add(-n)
 				continue
 			}
-			d := int64(s.RetryAfter(n))
+			d := int64(s.RetryAfter(n, 0))
 			early := s
 			early.Advance(now + d - 1)
 			ref.advance(now + d - 1)

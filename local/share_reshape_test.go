@@ -18,7 +18,7 @@ func TestShareReshapedUpKeepsItsTokens(t *testing.T) {
 	if got := s.Level(); got != 3 {
 		t.Fatalf("3 tokens became %d", got)
 	}
-	if got, want := s.RetryAfter(10), 70*time.Millisecond; got != want {
+	if got, want := s.RetryAfter(10, 0), 70*time.Millisecond; got != want {
 		t.Errorf("seven more take %v, want %v", got, want)
 	}
 	s.Advance(370*ms - 1)

@@ -40,7 +40,7 @@ func TestShareOfAFractionalBurst(t *testing.T) {
 	if !s.Take(2) || s.Take(1) {
 		t.Fatal("2.5 tokens must give 2 and not 3")
 	}
-	if got, want := s.RetryAfter(1), 200*time.Millisecond; got != want {
+	if got, want := s.RetryAfter(1, 0), 200*time.Millisecond; got != want {
 		t.Errorf("half a token takes %v, want %v", got, want)
 	}
 	s.Advance(800 * ms)
@@ -168,7 +168,7 @@ func TestShareRetryAfterIsExact(t *testing.T) {
 			t.Fatalf("%s: %d of %v were refused", c.name, c.taken, c.burst)
 		}
 		// A float64 of a year in nanoseconds is a multiple of 4.
-		if got := s.RetryAfter(c.n); (got - c.want).Abs() > c.want>>52 {
+		if got := s.RetryAfter(c.n, 0); (got - c.want).Abs() > c.want>>52 {
 			t.Errorf("%s: RetryAfter is %d ns, want %d", c.name, got, c.want)
 		}
 	}
@@ -183,7 +183,7 @@ func TestShareAskedEveryNanosecondOfASlowRate(t *testing.T) {
 		if !s.Take(2) {
 			t.Fatal("2 of a million were refused")
 		}
-		due := int64(s.RetryAfter(burst - 1))
+		due := int64(s.RetryAfter(burst-1, 0))
 		near := due - 50_000
 		for now := int64(0); now < due; now += due / 50_000 {
 			s.Advance(min(now, near))
@@ -222,7 +222,7 @@ func TestShareStaysExactForEver(t *testing.T) {
 		t.Errorf("taken %d, want %d and up to 1000", taken, want)
 	}
 	for range 100 {
-		d := int64(s.RetryAfter(1))
+		d := int64(s.RetryAfter(1, 0))
 		s.Advance(now + d - 1)
 		if s.Take(1) {
 			t.Fatalf("a token was had a nanosecond before its %d ns", d)

@@ -58,13 +58,17 @@ func (w *world) pass(d time.Duration) { w.move(d.Microseconds()) }
 
 // move moves the clock by so many microseconds. A key that ended thereby is gone.
 func (w *world) move(us int64) {
-	w.now += us
+	w.now = min(w.now+us, latest)
 	w.stepped = w.stepped || us < 0
 	w.set(w.now)
 	if w.ttl(w.key) == -2 {
 		w.client().Del(w.Context(), w.key, "ttl "+w.key)
 	}
 }
+
+// latest is the end of time, in microseconds: in 2200. Later ones, with what is added
+// to them, are no instants of a time.Time's nanoseconds.
+const latest = 7_258_118_400_000_000
 
 // acquire sends a message and checks the state that it leaves.
 func (w *world) acquire(m message) answer {
