@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net"
+	"regexp"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -46,4 +47,21 @@ func TestReadmeSaysWhatItsProgramPrints(t *testing.T) {
 			}
 		}
 	})
+}
+
+// TestReadmeFiguresAreThoseOfTheSimulator, whose own README a test keeps.
+func TestReadmeFiguresAreThoseOfTheSimulator(t *testing.T) {
+	shown := read(t, "../examples/simulate/README.md")
+	for _, c := range []struct{ readme, simulator string }{
+		{`use ([\d.]+) % of what one bucket would admit`, `(?m)^use +([\d.]+) %`},
+		{`make (\d+) calls to Redis per second together`, `(?m)^calls per second +(\d+)\.\d `},
+	} {
+		says := regexp.MustCompile(c.readme).FindStringSubmatch(strings.Join(strings.Fields(read(t, "../README.md")), " "))
+		is := regexp.MustCompile(c.simulator).FindStringSubmatch(shown)
+		if says == nil || is == nil {
+			t.Errorf("%q or %q is not found", c.readme, c.simulator)
+		} else if says[1] != is[1] {
+			t.Errorf("the README says %q, the simulator %s", says[0], is[1])
+		}
+	}
 }

@@ -18,6 +18,16 @@ func BenchmarkCalls(b *testing.B) {
 		w.ask(algo, ask(l, 1, 1))
 	}
 	refused := func(w *world, l limit, algo *lua.Algorithm) { w.ask(algo, ask(l, l.burst/unit/2, 1)) }
+	tiers := func(n int) func(w *world, l limit, _ *lua.Algorithm) {
+		return func(w *world, l limit, _ *lua.Algorithm) {
+			further := make([]limit, n)
+			for i := range further {
+				further[i] = l
+			}
+			w.move(1000)
+			w.tiered(ask(l, 1, 1), further)
+		}
+	}
 	for _, c := range []struct {
 		name string
 		algo *lua.Algorithm
@@ -26,6 +36,9 @@ func BenchmarkCalls(b *testing.B) {
 		then time.Duration
 		call func(w *world, l limit, algo *lua.Algorithm)
 	}{
+		{"token bucket", lua.TokenBucket, 10_000, 0, 0, steady},
+		{"two tiers", lua.Tiers, 10_000, 0, 0, tiers(1)},
+		{"three tiers", lua.Tiers, 10_000, 0, 0, tiers(2)},
 		{"leaky bucket", lua.LeakyBucket, 10_000, 0, 0, steady},
 		{"fixed window", lua.FixedWindow, 10_000, 0, 0, steady},
 		{"rolling window", lua.RollingWindow, 10_000, 0, 0, steady},
@@ -47,6 +60,9 @@ func BenchmarkCalls(b *testing.B) {
 			w.client().ConfigResetStat(b.Context())
 			for b.Loop() {
 				c.call(w, l, c.algo)
+			}
+			if c.fill == 0 {
+				memory = w.client().MemoryUsage(b.Context(), w.key, 0).Val()
 			}
 			info := w.client().Info(b.Context(), "commandstats").Val()
 			m := regexp.MustCompile(`cmdstat_evalsha:.*usec_per_call=([0-9.]+)`).FindStringSubmatch(info)
