@@ -68,8 +68,9 @@ func (l *Limiter) giveBack(e *entry, now int64) {
 	e.withdraw()
 	metered := e.lease.Rate() > 0
 	msg := l.returning(e, now)
-	debit := e.takeDebit()
+	debit, until := e.takeDebit()
 	msg.Charge += debit * local.Unit
+	msg.Until = windowLeft(until, now)
 	if msg.Returned == 0 && !metered && debit == 0 {
 		return
 	}

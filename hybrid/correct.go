@@ -38,8 +38,11 @@ func (l *Limiter) unaccounted(e *entry, n int64) {
 
 // correctRoot has the root charged for more tokens, or given some back, with the
 // next message. Where none would go out soon, one is sent. mu is held.
-func (l *Limiter) correctRoot(e *entry, more, now int64) {
-	if more < 0 && l.cfg.algorithm == SlidingLog { // which does not know of which entry it is
+// until is when the window ends that they were counted in, 0 if there is none.
+func (l *Limiter) correctRoot(e *entry, more, until, now int64) {
+	// A sliding log does not know of which entry it is, and what has left a window would
+	// come on top of what was admitted since.
+	if more < 0 && (l.cfg.algorithm == SlidingLog || until != 0 && now >= until) {
 		l.counts.lost.Add(uint64(-more))
 		return
 	}
@@ -61,10 +64,14 @@ func (l *Limiter) correctRoot(e *entry, more, now int64) {
 	sum := max(-most, min(e.debit+more, most))
 	l.unaccounted(e, e.debit+more-sum)
 	e.debit = sum
+	if more < 0 {
+		e.within(until)
+	}
 	e.withdraw() // what comes back may let somebody pass
 	l.payUp(e, now)
 	if e.flight == nil && (!e.tracked || l.closed.Load()) { // no message will come by
-		l.written(e, e.takeDebit())
+		debit, _ := e.takeDebit()
+		l.written(e, debit)
 	}
 }
 
@@ -112,18 +119,35 @@ func (l *Limiter) payUp(e *entry, now int64) {
 }
 
 // takeDebit gives the corrections that a message takes along. mu is held.
-func (e *entry) takeDebit() (n int64) {
-	n, e.debit = e.debit, 0
-	return n
+func (e *entry) takeDebit() (n, until int64) {
+	n, until, e.debit, e.until = e.debit, e.until, 0, 0
+	return n, until
+}
+
+// within notes when the window ends of something that is given back. Of several the
+// first counts: what is taken from an older window comes back for a shorter time.
+func (e *entry) within(until int64) {
+	if e.until == 0 || until != 0 && until < e.until {
+		e.until = until
+	}
+}
+
+// windowLeft is how long a window still lasts, 0 if there is none.
+func windowLeft(until, now int64) time.Duration {
+	if until == 0 {
+		return 0
+	}
+	return time.Duration(max(1000, until-now))
 }
 
 // undelivered deals with the corrections of a message that has no answer: it is sent
 // at most once, so they are kept only if it was not sent. mu is held.
-func (l *Limiter) undelivered(e *entry, n int64, class remote.Class) {
+func (l *Limiter) undelivered(e *entry, n, until int64, class remote.Class) {
 	switch {
 	case n == 0:
 	case !class.Unknown() && !e.dead:
 		e.debit += n
+		e.within(until)
 	default:
 		l.written(e, n)
 	}

@@ -46,6 +46,7 @@ type entry struct {
 
 	claim    claim // the last one that was made
 	debit    int64 // tokens by which the root is to be charged, or to be given some, with the next message
+	until    int64 // instant at which the window ends that what is given back was counted in; 0: there is none
 	unpaid   int64 // tokens by which it was to be charged and was not, beyond its debt
 	claiming bool  // an answer brings tokens that are somebody's: nobody takes them before
 

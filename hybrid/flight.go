@@ -15,6 +15,7 @@ type flight struct {
 	sent     int64         // instant
 	kept     int64         // tokens
 	debit    int64         // tokens, of corrections
+	until    int64         // instant, of those that are counted in windows
 	holds    bool          // what some of the waiters are granted becomes lease
 	horizon  int64         // of the key, in nanoseconds
 	margin   time.Duration // what the answer takes, as far as is known
@@ -92,7 +93,7 @@ func (l *Limiter) message(e *entry, now int64) *flight {
 	scrap := e.lease.Scrap()
 	f.horizon = int64(horizon)
 	live, all := l.fleet(now)
-	f.debit = e.takeDebit()
+	f.debit, f.until = e.takeDebit()
 	charge := e.fallback.owed(e, now) + f.debit
 	if surplus := charge - 2*e.force().deepest; surplus > 0 {
 		l.unaccounted(e, min(surplus, f.debit))
@@ -105,8 +106,8 @@ func (l *Limiter) message(e *entry, now int64) *flight {
 		Demand: int64(e.demand.PerSecond() * local.Unit),
 		Want:   want * local.Unit, Least: least * local.Unit,
 		Rate: rate, Burst: burst,
-		Charge: charge * local.Unit,
-		Live:   live, Peak: all,
+		Charge: charge * local.Unit, Until: windowLeft(f.until, now),
+		Live: live, Peak: all,
 		Reserve: reserve, Needs: needs,
 	}
 	if !l.cfg.algorithm.windowed() { // a window ends all at once, and its key with it
@@ -276,7 +277,7 @@ func (l *Limiter) failed(e *entry, f *flight, err error) {
 		e.badUntil = l.now() + int64(l.cfg.horizon)
 	}
 	l.counts.expired.Add(uint64(f.msg.Returned / local.Unit)) // free when the lease ends
-	l.undelivered(e, f.debit, class)
+	l.undelivered(e, f.debit, f.until, class)
 	if class.Misconfigured() && !l.closed.Load() {
 		l.reportMisconfigured(class, e.key, err)
 	}

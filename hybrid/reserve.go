@@ -16,6 +16,8 @@ type Reservation struct {
 	res Result
 	due int64 // instant
 
+	until int64 // instant at which the window ends that it was counted in; 0: there is none
+
 	mu        sync.Mutex // guards what follows; taken before the lock of a key
 	e         *entry     // that decided; it may have been forgotten since
 	n         int64      // what it costs by now
@@ -75,6 +77,9 @@ func (l *Limiter) reserved(ctx context.Context, r Request, k kind) (*Reservation
 		return nil, &LimitedError{Key: r.Key, Result: res}
 	}
 	b := &Reservation{l: l, key: r.Key, res: res, due: v.claim.due, e: e, n: int64(r.N)}
+	if l.cfg.algorithm.windowed() {
+		b.until = l.now() + int64(res.ResetAfter)
+	}
 	if res.Shadow || res.Source == SourceRule || res.Source == SourceDegraded && l.cfg.policy != Share {
 		b.e = nil // there is nothing to correct
 	}
@@ -138,7 +143,8 @@ func (r *Reservation) Cancel() int {
 // not charged, and is counted in Stats.TokensUnaccounted and told as [Unaccounted].
 // A refund fills the bucket up, and no further: together with the permits on lease it
 // never holds more than the burst, and no key lives longer for it. A [SlidingLog]
-// cannot take anything back, and what was not charged does not come back. What can
+// cannot take anything back, the windows only as long as the window lasts that it was
+// counted in, and what was not charged does not come back. What can
 // be told to nobody any more, as after [Limiter.Close], is counted in
 // TokensUnaccounted or TokensLost.
 func (r *Reservation) Settle(actual int) error {
@@ -166,6 +172,6 @@ func (r *Reservation) correct(more int64) {
 	if r.res.Source == SourceDegraded && (more < 0 || !l.up(e)) {
 		l.correctPart(e, more, now)
 	} else {
-		l.correctRoot(e, more, now)
+		l.correctRoot(e, more, r.until, now)
 	}
 }

@@ -262,6 +262,37 @@ func TestReserveWithTheOtherAlgorithms(t *testing.T) {
 	}
 }
 
+// What is given back counts in the window that it was taken in, and is gone with it.
+func TestARefundStaysInItsWindow(t *testing.T) {
+	for _, a := range []hybrid.Algorithm{hybrid.FixedWindow, hybrid.RollingWindow} {
+		t.Run(a.String(), func(t *testing.T) {
+			bubble(t, func(t *testing.T, r *redistest.Mini) {
+				lim := start(t, r, hybrid.PerMinute(10), hybrid.WithAlgorithm(a), named)
+				other := start(t, r, hybrid.PerMinute(10), hybrid.WithAlgorithm(a), named)
+				r.Delay(time.Millisecond)
+				first, second := reserve(t, lim, "k", 6), reserve(t, lim, "k", 2)
+				time.Sleep(20 * time.Second)
+				want(t, "error", second.Settle(1), nil) // in its own counter, which is not the last
+				settle()
+				time.Sleep(10 * time.Millisecond)
+				want(t, "left", left(t, lim, "k"), 3)
+				want(t, "later", drain(t, other, "k"), 3)
+				want(t, "error", second.Settle(0), nil)
+				settle()
+				time.Sleep(10 * time.Millisecond)
+				want(t, "left", left(t, lim, "k"), 1)
+				time.Sleep(50 * time.Second) // the first window is over
+				want(t, "in the next", drain(t, other, "k"), map[hybrid.Algorithm]int{hybrid.FixedWindow: 10, hybrid.RollingWindow: 7}[a])
+				want(t, "error", first.Settle(0), nil)
+				settle()
+				time.Sleep(10 * time.Millisecond)
+				want(t, "the next has nothing of it", drain(t, lim, "k"), 0)
+				want(t, "lost", lim.Stats().TokensLost, 6)
+			})
+		})
+	}
+}
+
 func TestReservationWait(t *testing.T) {
 	bubble(t, func(t *testing.T, r *redistest.Mini) {
 		lim := start(t, r, hybrid.PerSecond(10))

@@ -93,7 +93,10 @@ if charge > 0 then
   count = math.max(count, math.min(count + charge, 2 * w.n))
   w.beyond = charge - (count - before)
 end
-if charge < 0 then count = math.max(math.min(count, out), count + charge) end
+local till = tonumber(ARGV[10]) -- what was counted in an earlier window is gone with it
+if charge < 0 and (till == 0 or start + w.period - now <= till) then
+  count = math.max(math.min(count, out), count + charge)
+end
 
 local left, granted, missing, refused, hold = decide(w, w.n - count)
 count = w.n - left

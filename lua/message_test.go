@@ -62,6 +62,7 @@ type message struct {
 	kept, returned, spent int64
 	demand, want, least   int64
 	charge                int64
+	until                 int64 // us, of what the charge gives back
 	seen                  int64 // if known
 	known                 bool
 	live, peak            int64 // 0: 1
@@ -82,7 +83,7 @@ func lump(l limit, id string, seq, tokens int64) message {
 func (m message) args() []any {
 	args := []any{
 		1, m.id, m.seq, m.limit.num, m.limit.den, m.limit.burst, m.limit.version,
-		m.ttl.Microseconds(), m.kept, 0, 0, m.returned, m.spent, m.demand, m.want, m.least,
+		m.ttl.Microseconds(), m.kept, m.until, 0, m.returned, m.spent, m.demand, m.want, m.least,
 		m.charge, -1, max(1, m.live), max(1, m.live, m.peak), m.reserve,
 	}
 	if m.known {

@@ -138,6 +138,23 @@ if charge > 0 then
   w.beyond = charge - math.max(0, math.min(charge, left + w.n))
   charge = charge - w.beyond
 end
+-- What is given back is taken from the counter that it was counted in, which leaves
+-- when the message says.
+local of, emptied = number, false
+if charge < 0 and tonumber(ARGV[10]) > 0 then
+  of = floordiv(math.max(0, t + tonumber(ARGV[10]) - period - start) + floordiv(width, 2), width) - 1
+end
+if of ~= number then
+  if counters[of] then
+    local back = math.min(-charge, counters[of])
+    counters[of] = counters[of] - back
+    if of > cut then full = full - back end
+    left = w.n - used()
+    emptied = counters[of] == 0
+    if emptied then counters[of] = nil end
+  end
+  charge = 0
+end
 charge = math.max(charge, -mine)
 local rest, granted, missing = decide(w, left - charge)
 mine = mine + left - rest
@@ -162,6 +179,11 @@ if next(counters) ~= nil then
     put(int(number), int(mine))
   elseif mine < before then
     gone[#gone + 1] = int(number)
+  end
+  if emptied then
+    gone[#gone + 1] = int(of)
+  elseif of ~= number and counters[of] and not anew then
+    put(int(of), int(counters[of]))
   end
   redis.call('HSET', KEYS[1], unpack(set))
   if #gone > 0 and not anew then redis.call('HDEL', KEYS[1], unpack(gone)) end

@@ -6,7 +6,9 @@
 -- burst·den/num microseconds.
 --
 -- KEYS[1]     the key (the only one touched)
--- ARGV[1..]   as in acquire.lua
+-- ARGV[1..]   as in acquire.lua, but
+-- ARGV[10]    of what ARGV[17] gives back: until when the window lasts that it was
+--             counted in, us from now (0: it was counted just now)
 -- or, to look or to start anew:
 -- ARGV[1..5]  as in peek.lua
 -- ARGV[6]     'peek' or 'reset'

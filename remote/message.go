@@ -60,6 +60,9 @@ type Message struct {
 	// Charge is taken from the bucket, down to a debt of one burst; a negative one is
 	// given back as far as there is room.
 	Charge int64
+	// Until is how long the window lasts that what is given back was counted in, of
+	// algorithms that count in windows. They know no rates, which Until stands for.
+	Until time.Duration
 	// Seen is the most that the bucket can hold by what was last heard of it, if
 	// Known and less than the burst: a bucket that is missing was lost, and goes on
 	// from there.
@@ -114,11 +117,15 @@ func (m *Message) Args(holder string) []any {
 	if m.Known {
 		seen = max(0, m.Seen)
 	}
+	rate := m.Rate
+	if m.Until > 0 {
+		rate = max(1, m.Until.Microseconds())
+	}
 	args := make([]any, 0, 3+22+3*len(m.Needs))
 	args = append(args,
 		num(lua.Format), holder, strconv.FormatUint(m.Seq, 10),
 		num(m.Limit.Num), num(m.Limit.Den), num(m.Limit.Burst), num(m.Limit.Version),
-		num(m.TTL.Microseconds()), num(m.Kept), num(m.Rate), num(m.Burst),
+		num(m.TTL.Microseconds()), num(m.Kept), num(rate), num(m.Burst),
 		num(m.Returned), num(m.Spent), num(m.Demand), num(m.Want), num(m.Least),
 		num(m.Charge), num(seen), num(max(1, m.Live)), num(max(1, m.Live, m.Peak)), num(m.Reserve))
 	for _, n := range m.Needs {
