@@ -16,6 +16,7 @@ var translated = map[string]string{
 	"docs/algorithms.md":  "docs/zh/algorithms.md",
 	"docs/design.md":      "docs/zh/design.md",
 	"docs/guarantees.md":  "docs/zh/guarantees.md",
+	"docs/security.md":    "docs/zh/security.md",
 	"README.md":           "README.zh-CN.md",
 	"docs/composition.md": "docs/zh/composition.md",
 	"docs/faq.md":         "docs/zh/faq.md",
@@ -31,7 +32,6 @@ var untranslated = map[string]string{
 	"docs/metrics.md":       "a reference of names",
 	"docs/requirements.md":  "a reference of names",
 	"docs/scaling.md":       "figures for the most part",
-	"docs/security.md":      "not yet",
 	"docs/tracing.md":       "for operators of one tool",
 }
 
