@@ -17,6 +17,7 @@ var translated = map[string]string{
 	"docs/design.md":      "docs/zh/design.md",
 	"docs/guarantees.md":  "docs/zh/guarantees.md",
 	"docs/security.md":    "docs/zh/security.md",
+	"docs/grpc.md":        "docs/zh/grpc.md",
 	"README.md":           "README.zh-CN.md",
 	"docs/composition.md": "docs/zh/composition.md",
 	"docs/faq.md":         "docs/zh/faq.md",
@@ -28,7 +29,6 @@ var translated = map[string]string{
 var untranslated = map[string]string{
 	"docs/benchmarks.md":    "written by a program",
 	"docs/failure-modes.md": "not yet",
-	"docs/grpc.md":          "not yet",
 	"docs/metrics.md":       "a reference of names",
 	"docs/requirements.md":  "a reference of names",
 	"docs/scaling.md":       "figures for the most part",
