@@ -11,28 +11,28 @@ import (
 
 // translated are the pages that exist in Chinese, from the root.
 var translated = map[string]string{
-	"docs/http.md":        "docs/zh/http.md",
-	"docs/migration.md":   "docs/zh/migration.md",
-	"docs/algorithms.md":  "docs/zh/algorithms.md",
-	"docs/design.md":      "docs/zh/design.md",
-	"docs/guarantees.md":  "docs/zh/guarantees.md",
-	"docs/security.md":    "docs/zh/security.md",
-	"docs/grpc.md":        "docs/zh/grpc.md",
-	"README.md":           "README.zh-CN.md",
-	"docs/composition.md": "docs/zh/composition.md",
-	"docs/faq.md":         "docs/zh/faq.md",
-	"docs/operations.md":  "docs/zh/operations.md",
-	"docs/tuning.md":      "docs/zh/tuning.md",
+	"docs/http.md":          "docs/zh/http.md",
+	"docs/migration.md":     "docs/zh/migration.md",
+	"docs/algorithms.md":    "docs/zh/algorithms.md",
+	"docs/design.md":        "docs/zh/design.md",
+	"docs/guarantees.md":    "docs/zh/guarantees.md",
+	"docs/security.md":      "docs/zh/security.md",
+	"docs/grpc.md":          "docs/zh/grpc.md",
+	"docs/failure-modes.md": "docs/zh/failure-modes.md",
+	"README.md":             "README.zh-CN.md",
+	"docs/composition.md":   "docs/zh/composition.md",
+	"docs/faq.md":           "docs/zh/faq.md",
+	"docs/operations.md":    "docs/zh/operations.md",
+	"docs/tuning.md":        "docs/zh/tuning.md",
 }
 
 // untranslated are the pages of docs that do not, and why.
 var untranslated = map[string]string{
-	"docs/benchmarks.md":    "written by a program",
-	"docs/failure-modes.md": "not yet",
-	"docs/metrics.md":       "a reference of names",
-	"docs/requirements.md":  "a reference of names",
-	"docs/scaling.md":       "figures for the most part",
-	"docs/tracing.md":       "for operators of one tool",
+	"docs/benchmarks.md":   "written by a program",
+	"docs/metrics.md":      "a reference of names",
+	"docs/requirements.md": "a reference of names",
+	"docs/scaling.md":      "figures for the most part",
+	"docs/tracing.md":      "for operators of one tool",
 }
 
 var han = regexp.MustCompile(`\p{Han}`)
