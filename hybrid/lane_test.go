@@ -105,11 +105,11 @@ func TestOutagesOfMastersAddUp(t *testing.T) {
 // half a second later at the latest.
 func TestKeysAreBackSoonAfterAPromotion(t *testing.T) {
 	worst := time.Duration(0)
-	for i := range runs(40, 2000) {
+	for i := range runs(20, 500) {
 		onShards(t, hybrid.PerSecond(1000), func(t *testing.T, s *shards) {
 			s.Node(0).Kill()
 			s.lose(t, 0)
-			time.Sleep(3*time.Second + time.Duration(i)*47*time.Millisecond)
+			time.Sleep(3*time.Second + time.Duration(i)*97*time.Millisecond)
 			want(t, "source", allowN(t, s.lim, s.keys[0][0], 1).Source, hybrid.SourceDegraded)
 			s.Move(0, spare)
 			begun := time.Now()
@@ -296,6 +296,7 @@ func TestADrillIsForAllMasters(t *testing.T) {
 			want(t, "source", allowN(t, s.lim, fmt.Sprint("key", i), 1).Source, hybrid.SourceDegraded)
 		}
 		time.Sleep(time.Second)
+		settle() // it ends in this moment
 		s.learn(t)
 		begun, ended := map[string]int{}, map[string]int{}
 		for _, e := range s.events.all() {

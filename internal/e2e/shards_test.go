@@ -1,191 +1,14 @@
 package e2e
 
 import (
-	"fmt"
-	"sync"
+	"maps"
 	"testing"
 	"time"
-
-	"github.com/redis/go-redis/v9"
 
 	"github.com/resilient-go/limiter/hybrid"
 	"github.com/resilient-go/limiter/internal/redistest"
 	"github.com/resilient-go/limiter/remote"
 )
-
-// sharded is a limiter on a Cluster of three masters under a steady load: a caller for
-// each of some keys.
-type sharded struct {
-	*redistest.ShardSet
-	t    *testing.T
-	rdb  *redis.ClusterClient
-	lim  *hybrid.Limiter
-	name string
-	keys [3][]string // of each master
-	stop chan struct{}
-	work sync.WaitGroup
-
-	mu     sync.Mutex // guards what follows
-	calls  [3][]Call
-	events []told
-}
-
-// Enough for a hiccup of the machine not to be an outage, and the keys per master.
-const (
-	shardTimeout = 450 * time.Millisecond
-	keysEach     = 2
-)
-
-func startSharded(t *testing.T, set *redistest.ShardSet, limit hybrid.Limit) *sharded {
-	t.Helper()
-	s := &sharded{ShardSet: set, t: t, name: t.Name(), stop: make(chan struct{})}
-	s.rdb = set.Client(func(o *redis.ClusterOptions) { *o = *remote.Options(shardTimeout, o.Addrs...).Cluster() })
-	lim, err := hybrid.New(s.rdb, limit, quiet, hybrid.WithName(s.name), hybrid.WithRemoteTimeout(shardTimeout),
-		hybrid.WithEvents(func(e hybrid.Event) {
-			s.mu.Lock()
-			defer s.mu.Unlock()
-			s.events = append(s.events, told{e, stamp()})
-		}))
-	if err != nil {
-		t.Fatal(err)
-	}
-	s.lim = lim
-	t.Cleanup(s.end)
-	for i := 0; len(s.keys[0]) < keysEach || len(s.keys[1]) < keysEach || len(s.keys[2]) < keysEach; i++ {
-		key := fmt.Sprint("key", i)
-		if n := s.home(key); len(s.keys[n]) < keysEach {
-			s.keys[n] = append(s.keys[n], key)
-		}
-	}
-	for n, keys := range s.keys {
-		for _, key := range keys {
-			s.work.Go(func() { s.caller(n, key) })
-		}
-	}
-	return s
-}
-
-// home is the first master that has a key.
-func (s *sharded) home(key string) int {
-	s.t.Helper()
-	c, err := s.rdb.MasterForKey(s.t.Context(), remote.Key(s.name, key))
-	if err != nil {
-		s.t.Fatal(err)
-	}
-	for i := range 3 {
-		if c.Options().Addr == s.Addr(i) {
-			return i
-		}
-	}
-	s.t.Fatalf("%s is at %s, which is no master", key, c.Options().Addr)
-	return 0
-}
-
-func (s *sharded) caller(shard int, key string) {
-	tick := time.NewTicker(5 * time.Millisecond)
-	defer tick.Stop()
-	for {
-		select {
-		case <-tick.C:
-		case <-s.stop:
-			return
-		}
-		c, err := call(&shared{lim: s.lim}, key, 1)
-		if err != nil {
-			s.t.Errorf("Allow: %v", err)
-			return
-		}
-		s.mu.Lock()
-		s.calls[shard] = append(s.calls[shard], c)
-		s.mu.Unlock()
-	}
-}
-
-// rest stops the load, end the limiter as well.
-func (s *sharded) rest() {
-	select {
-	case <-s.stop:
-	default:
-		close(s.stop)
-	}
-	s.work.Wait()
-}
-
-func (s *sharded) end() {
-	s.rest()
-	_ = s.lim.Close() // what a dead master does not take back is no fault here
-}
-
-// goOn waits until each shard of those has had so many more decisions that were not
-// those of the outage policy.
-func (s *sharded) goOn(n int, shards ...int) {
-	s.t.Helper()
-	from := stamp()
-	for _, i := range shards {
-		eventually(s.t, "a shard decides", func() bool {
-			s.mu.Lock()
-			defer s.mu.Unlock()
-			got := 0
-			for _, c := range s.calls[i] {
-				if c.Start > from && c.Source != hybrid.SourceDegraded {
-					got++
-				}
-			}
-			return got >= n
-		})
-	}
-}
-
-// degraded reports whether the keys of some master are.
-func (s *sharded) degraded() bool { return s.lim.Stats().MastersDegraded > 0 }
-
-// wellBut checks that every call for another master than that one was decided by Redis
-// or a lease, admitted and not held up; and that the one had one outage.
-func (s *sharded) wellBut(lost int) {
-	s.t.Helper()
-	s.rest()
-	var longest time.Duration
-	for i, calls := range s.calls {
-		for _, c := range calls {
-			if i == lost {
-				continue
-			}
-			longest = max(longest, time.Duration(c.End-c.Start))
-			if !c.Allowed || c.Source == hybrid.SourceDegraded {
-				s.t.Errorf("a call for a master that was well: %+v", c)
-			}
-		}
-	}
-	s.t.Logf("the longest call for the other masters took %v", longest)
-	if longest > 5*time.Second {
-		s.t.Error("that is longer than any machine takes")
-	}
-	var story string
-	for _, e := range s.events {
-		switch e := e.Event.(type) {
-		case hybrid.Degraded:
-			story += fmt.Sprintf("degraded %s; ", e.Node)
-		case hybrid.Recovered:
-			story += fmt.Sprintf("recovered %s; ", e.Node)
-		case hybrid.Misconfigured:
-			story += fmt.Sprintf("misconfigured %s; ", e.Class)
-		default:
-		}
-	}
-	want := ""
-	if lost >= 0 {
-		want = fmt.Sprintf("degraded %s; recovered %s; ", s.Addr(lost), s.Addr(lost))
-		if decidedBy(s.calls[lost], hybrid.SourceDegraded) == 0 {
-			s.t.Error("no key was degraded: nothing was tested")
-		}
-	}
-	if story != want {
-		s.t.Errorf("events %q, want %q", story, want)
-	}
-	if st := s.lim.Stats(); st.Degraded || st.Breaker != "closed" {
-		s.t.Errorf("at the end: degraded %v, breaker %s", st.Degraded, st.Breaker)
-	}
-}
 
 // One Cluster serves all of these, the gentle ones first.
 func TestLosingOneShardOfSeveral(t *testing.T) {
@@ -193,6 +16,7 @@ func TestLosingOneShardOfSeveral(t *testing.T) {
 	t.Run("slots move under load", func(t *testing.T) { slotsMove(t, set) })
 	t.Run("a master is frozen", func(t *testing.T) { masterFrozen(t, set) })
 	t.Run("a master dies", func(t *testing.T) { masterDies(t, set) })
+	t.Run("all nodes die", func(t *testing.T) { allDie(t, set) })
 }
 
 // A slot wanders between two masters while its key is asked for: nobody is refused, no
@@ -274,5 +98,35 @@ func masterDies(t *testing.T, set *redistest.ShardSet) {
 			}
 			break
 		}
+	}
+}
+
+// The cluster is gone: nobody gets an error, and no node is dialled more than four times
+// a second, with the probes and the looks for masters.
+func allDie(t *testing.T, set *redistest.ShardSet) {
+	s := startShardedOn(t, set, hybrid.PerSecond(10_000), 1, 2)
+	s.goOn(20, 1, 2)
+	s.KillAll()
+	eventually(t, "all masters are degraded", func() bool { return s.lim.Stats().MastersDegraded >= 2 })
+	dials := func() map[string]int {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		return maps.Clone(s.dials)
+	}
+	before, begun := dials(), time.Now()
+	eventually(t, "three seconds pass", func() bool { return time.Since(begun) > 3*time.Second })
+	s.rest()
+	most := 4*time.Since(begun).Seconds() + 2
+	total := 0
+	for addr, n := range dials() {
+		n -= before[addr]
+		total += n
+		if float64(n) > most {
+			t.Errorf("%s was dialled %d times in %v, want %.0f at most", addr, n, time.Since(begun), most)
+		}
+	}
+	t.Logf("%d dials in %v to all nodes together", total, time.Since(begun))
+	if total == 0 {
+		t.Error("nothing was dialled: nothing was tested")
 	}
 }

@@ -29,6 +29,13 @@ type Mini struct {
 // a small pool must not run in parallel with others.
 func Bubble(t testing.TB) *Mini {
 	t.Helper()
+	keepTimersApart(t)
+	return newMini(t, true)
+}
+
+// keepTimersApart is for what runs in a bubble. It is called before it starts.
+func keepTimersApart(t testing.TB) {
+	t.Helper()
 	if !inBubble() {
 		t.Fatal("redistest: Bubble is called outside of a synctest bubble")
 	}
@@ -40,7 +47,6 @@ func Bubble(t testing.TB) *Mini {
 		dropSharedTimers()
 	})
 	dropSharedTimers()
-	return newMini(t, true)
 }
 
 // MiniTCP returns a miniredis on a loopback port. Time on the server is real.

@@ -25,9 +25,10 @@ type MiniCluster struct {
 // of further nodes, which have none. It is for a testing/synctest bubble, see [Bubble].
 func BubbleCluster(t testing.TB, n, further int) *MiniCluster {
 	t.Helper()
+	keepTimersApart(t)
 	c := &MiniCluster{t: t}
 	for i := range n + further {
-		c.nodes = append(c.nodes, Bubble(t))
+		c.nodes = append(c.nodes, newMini(t, true))
 		if i < n {
 			c.parts = append(c.parts, i)
 		}

@@ -136,6 +136,13 @@ func (s *ShardSet) Do(i int, args ...string) (string, error) { return s.masters[
 // Kill ends a first master with SIGKILL. It stays dead.
 func (s *ShardSet) Kill(i int) { s.masters[i].kill() }
 
+// KillAll ends all nodes with SIGKILL.
+func (s *ShardSet) KillAll() {
+	for _, p := range s.nodes() {
+		p.kill()
+	}
+}
+
 // Freeze stops a first master with SIGSTOP.
 func (s *ShardSet) Freeze(i int) {
 	s.t.Helper()
