@@ -134,6 +134,22 @@ func TestLooksAndResets(t *testing.T) {
 		}
 		want(t, "taken after the reset", drain(t, lims[0], "k"), 10)
 	})
+	t.Run("redis-server", func(t *testing.T) {
+		conformReal(t, func(t *testing.T, r *redistest.Redis, algo hybrid.Algorithm) {
+			lim, key := start(t, r, hybrid.Per(10, time.Hour), hybrid.WithAlgorithm(algo), hybrid.WithRemoteTimeout(240*time.Millisecond)), anyKey(t)
+			want(t, "left of an unknown key", allowN(t, lim, key, 0).Remaining, 10)
+			want(t, "taken", drain(t, lim, key), 10)
+			for range 3 {
+				if res := allowN(t, lim, key, 0); res.Allowed || res.Remaining != 0 || res.RetryAfter <= 0 || res.ResetAfter < res.RetryAfter {
+					t.Errorf("a look at an empty key: %+v", res)
+				}
+			}
+			if err := lim.Reset(t.Context(), key); err != nil {
+				t.Fatal(err)
+			}
+			want(t, "taken after the reset", drain(t, lim, key), 10)
+		})
+	})
 }
 
 // Who comes back after RetryAfter is served, and before that is not.
@@ -201,6 +217,28 @@ func TestLimitsOfAllSizes(t *testing.T) {
 				t.Errorf("%v: all when they are due: %+v", limit, res)
 			}
 		}
+	})
+	t.Run("redis-server", func(t *testing.T) {
+		conformReal(t, func(t *testing.T, r *redistest.Redis, algo hybrid.Algorithm) {
+			for _, limit := range []hybrid.Limit{
+				hybrid.Per(1, 24*time.Hour), hybrid.Per(7, 366*24*time.Hour), hybrid.PerHour(9_999), hybrid.PerHour(100_000_000), hybrid.PerSecond(1_000_000_000),
+			} {
+				if algo == hybrid.SlidingLog && limit.Count() > 10_000 {
+					continue
+				}
+				lim, key := start(t, r, limit, hybrid.WithAlgorithm(algo), hybrid.WithRemoteTimeout(240*time.Millisecond)), anyKey(t)
+				n := limit.Count()
+				if res := allowN(t, lim, key, n); !res.Allowed || res.Remaining != 0 || res.Source != hybrid.SourceRedis {
+					t.Errorf("%v: all at once: %+v", limit, res)
+				}
+				if limit.Period() < time.Minute {
+					continue // all of them may be back
+				}
+				if res := allowN(t, lim, key, n); res.Allowed || res.RetryAfter > limit.Period()*11/10 || res.RetryAfter < limit.Period()-time.Minute {
+					t.Errorf("%v: all again: %+v", limit, res)
+				}
+			}
+		})
 	})
 }
 

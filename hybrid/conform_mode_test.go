@@ -205,7 +205,21 @@ func beKilled(t *testing.T, addr string) {
 				}
 			})
 		}
+		wg.Go(func() {
+			for n := 0; ; n++ {
+				b, err := lim.Reserve(t.Context(), hybrid.Request{Key: strconv.Itoa(n % 20), N: 50})
+				if err == nil && b.Cancel() == 0 {
+					_ = b.Settle(n % 90)
+				}
+			}
+		})
 	}
+	tiers := startOn(t, newClient(addr), hybrid.PerSecond(100), hybrid.WithTiers(hybrid.PerHour(1000)))
+	wg.Go(func() {
+		for n := 0; ; n++ {
+			combine(t, part(tiers, strconv.Itoa(n%20), 1), part(tiers, strconv.Itoa(n%7), 2))
+		}
+	})
 	wg.Wait()
 }
 
