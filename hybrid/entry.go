@@ -188,7 +188,7 @@ func (l *Limiter) lock(e *entry, key string, now int64) (*entry, int64) {
 		if e == nil {
 			var ok bool
 			if e, ok = l.keys.GetOrAdd(key, func() *entry { return l.newEntry(key, true) }); !ok {
-				l.counts.untracked.Add(1)
+				l.overflow()
 				e = l.newEntry(key, false)
 			}
 			waited = true

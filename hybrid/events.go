@@ -12,7 +12,7 @@ import (
 
 // An Event is a rare thing that an operator wants to know of: [Degraded],
 // [Recovered], [BreakerChanged], [InstancesChanged], [StateLost], [Misconfigured],
-// [LimitMismatch], [Unaccounted] or [NearLimit].
+// [LimitMismatch], [TableFull], [Unaccounted] or [NearLimit].
 // Frequent things are counted in [Stats].
 type Event interface {
 	// When is the time of the event.
@@ -310,6 +310,7 @@ const (
 	mismatch
 	overdraft
 	stateLost
+	tableFull
 	reminders
 )
 

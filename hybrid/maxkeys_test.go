@@ -1,7 +1,9 @@
 package hybrid_test
 
 import (
+	"encoding/binary"
 	"fmt"
+	"runtime"
 	"testing"
 	"time"
 
@@ -91,4 +93,75 @@ func TestKeysBeyondTheBoundShareBucketsInAnOutage(t *testing.T) {
 		}
 		want(t, "untracked", lim.Stats().Untracked >= 10_000-10, true)
 	})
+}
+
+// Somebody sends keys that nobody has ever sent, in an outage or not: memory and
+// goroutines stay what they are, who has used up his limit has used it up, others get
+// theirs where Redis is well, and it is told.
+func TestMemoryUnderAFloodOfKeys(t *testing.T) {
+	heap := func() int64 {
+		runtime.GC()
+		var m runtime.MemStats
+		runtime.ReadMemStats(&m)
+		return int64(m.HeapAlloc)
+	}
+	for _, c := range []struct {
+		name        string
+		most, flood int
+		well        bool
+	}{
+		{"in an outage", 100_000, runs(250_000, 5_000_000), false},
+		{"a Redis that is well", runs(2000, 100_000), runs(8000, 1_000_000), true},
+	} {
+		most := c.most
+		t.Run(c.name, func(t *testing.T) {
+			bubble(t, func(t *testing.T, r *redistest.Mini) {
+				full := 0
+				lim := start(t, r, hybrid.PerHour(20), hybrid.WithMaxKeys(most), hybrid.WithExpectedInstances(2), hybrid.WithNearLimit(1),
+					hybrid.WithEvents(func(e hybrid.Event) {
+						if _, ok := e.(hybrid.TableFull); ok {
+							full++
+						}
+					}))
+				warm(t, lim)
+				want(t, "of the known key", drain(t, lim, "known"), 20)
+				if !c.well {
+					r.Kill()
+					trip(t, lim)
+				}
+				var key [16]byte
+				flood := func(n int) {
+					for range n {
+						binary.LittleEndian.PutUint64(key[:], binary.LittleEndian.Uint64(key[:])+1)
+						if _, err := lim.Allow(t.Context(), string(key[:])); err != nil {
+							t.Fatal(err)
+						}
+					}
+				}
+				flood(most + most/20) // the table is full
+				before, routines := heap(), runtime.NumGoroutine()
+				flood(c.flood - most - most/20)
+				if c.well { // what the server keeps of them is its own
+					r.Miniredis().FlushAll()
+				}
+				if more := heap() - before; !c.well && more > 8<<20 {
+					t.Errorf("%d further keys take %d more bytes of memory", c.flood-most, more)
+				}
+				if n := runtime.NumGoroutine(); n > routines+16 {
+					t.Errorf("%d goroutines, and there were %d", n, routines)
+				}
+				if n := lim.Stats().Keys; n > most {
+					t.Errorf("%d keys are remembered, want %d at most", n, most)
+				}
+				if !c.well {
+					want(t, "of the known key, later", drain(t, lim, "known"), 0)
+				} else {
+					want(t, "of a new key", drain(t, lim, "new"), 20)
+				}
+				settle()
+				want(t, "told that there is no room", full >= 1, !c.well) // a Redis that is well remembers what is forgotten here
+				t.Logf("%d keys remembered in %d bytes a key, with what the test needs", lim.Stats().Keys, before/int64(most))
+			})
+		})
+	}
 }

@@ -123,6 +123,30 @@ func TestLogLines(t *testing.T) {
 	})
 }
 
+// TestLogLinesOfInstancesAndState are the rest of them.
+func TestLogLinesOfInstancesAndState(t *testing.T) {
+	bubble(t, func(t *testing.T, r *redistest.Mini) {
+		b := new(logbook)
+		lim := start(t, r, hybrid.PerHour(10), hybrid.WithName("api"), hybrid.WithLogger(b.logger()), hybrid.WithNearLimit(1),
+			hybrid.WithMaxKeys(1), hybrid.Announced())
+		want(t, "of the key", drain(t, lim, secret), 10)
+		wantLog(t, b, `level=DEBUG msg="rate limiter instances changed" limiter=api live=1 peak=1`)
+
+		r.Miniredis().FlushAll()
+		time.Sleep(time.Minute)
+		want(t, "once more", allowN(t, lim, secret, 2).Allowed, false)
+		wantLog(t, b, `level=WARN msg="rate limiter state lost" limiter=api left=0`)
+
+		r.Kill()
+		trip(t, lim)
+		b.taken()
+		for k := range 3 { // the one that is remembered has been used up, and must not be forgotten
+			drain(t, lim, fmt.Sprint("other ", k))
+		}
+		wantLog(t, b, `level=WARN msg="rate limiter table full" limiter=api keys=1`)
+	})
+}
+
 // TestLogOfTheUsersFunctions: that they panicked or were wrong, but not for whom.
 func TestLogOfTheUsersFunctions(t *testing.T) {
 	bubble(t, func(t *testing.T, r *redistest.Mini) {
