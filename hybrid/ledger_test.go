@@ -6,6 +6,7 @@ import (
 	"math/rand/v2"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/resilient-go/limiter/hybrid"
@@ -45,6 +46,7 @@ func fault(r *redistest.Mini, rnd *rand.Rand) {
 	case 8:
 		r.ScriptFlush()
 	}
+	synctest.Wait()
 	r.Heal()
 }
 
