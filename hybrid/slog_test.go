@@ -118,6 +118,12 @@ func TestLogLines(t *testing.T) {
 		take(lim, 1)
 		wantLog(t, b, `level=WARN msg="rate limiter limit mismatch" limiter=api ours=10/m our_version=0 theirs="1/12s burst 5" their_version=7`)
 
+		budget := start(t, r, hybrid.PerMinute(10), hybrid.WithName("llm"), hybrid.WithLogger(b.logger()))
+		booked := reserve(t, budget, secret, 10)
+		want(t, "error", booked.Settle(25), nil)
+		settle()
+		wantLog(t, b, `level=WARN msg="rate limiter could not charge all" limiter=llm tokens=5`)
+
 		want(t, "kinds", fmt.Sprint(slices.Sorted(maps.Keys(kinds))), "[hybrid.BreakerChanged hybrid.Degraded "+
 			"hybrid.LimitMismatch hybrid.Misconfigured hybrid.NearLimit hybrid.Recovered]")
 	})

@@ -35,6 +35,10 @@
 //	breaker.state           {limiter}   state: closed, open, half-open; 1 for the present one
 //	instances               {instance}
 //	instances.assumed       {limiter}   1 or 0
+//	keys.by_mode            {key}       mode: exact, lump, rate
+//	state_lost              {key}
+//	instances.age           s
+//	instances.live          {instance}
 //	keys                    {key}
 //	evictions               {key}
 //	untracked               {request}

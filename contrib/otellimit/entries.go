@@ -56,7 +56,10 @@ var entries = []entry{
 	{"breaker.state", level, "{limiter}", "1 for the state that the circuit breaker is in, 0 for the others.", breaker},
 	{"instances", reading, "{instance}", "Instances that the limit is divided by in an outage.", now(func(s *hybrid.Stats) int64 { return int64(s.Instances) })},
 	{"instances.live", reading, "{instance}", "Instances that reach Redis, 0 if it was never asked.", now(func(s *hybrid.Stats) int64 { return int64(s.InstancesLive) })},
-	{"instances.age", reading, "ms", "How long ago Redis told how many instances there are.", now(func(s *hybrid.Stats) int64 { return s.InstancesAge.Milliseconds() })},
+	{
+		"instances.age", age, "s", "How long ago Redis told how many instances there are, 0 if it never did.",
+		func(s *hybrid.Stats) []point { return []point{{part: s.InstancesAge.Seconds()}} },
+	},
 	{"state_lost", total, "{key}", "Buckets that were gone at Redis although they cannot have been full.", count(func(s *hybrid.Stats) uint64 { return s.StateLost })},
 	{"keys.by_mode", level, "{key}", "Keys that are remembered, by how they are decided.", modes},
 	{"instances.assumed", level, "{limiter}", "1 if nobody said how many instances there are, else 0.", now(func(s *hybrid.Stats) int64 { return one(s.InstancesAssumed) })},

@@ -109,6 +109,10 @@ func (r meterReader) points(t testing.TB) (values, counters map[string]float64) 
 			for _, p := range data.DataPoints {
 				add(m, p.Attributes, float64(p.Value), false)
 			}
+		case metricdata.Gauge[float64]:
+			for _, p := range data.DataPoints {
+				add(m, p.Attributes, p.Value, false)
+			}
 		default:
 			t.Errorf("%s is a %T", m.Name, m.Data)
 		}

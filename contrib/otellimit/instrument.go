@@ -14,14 +14,17 @@ const (
 	level
 	// reading goes up and down, and adding it up makes no sense.
 	reading
+	// age is reading with fractions.
+	age
 )
 
-// An instrument is one of the four; the others are nil.
+// An instrument is one of the five; the others are nil.
 type instrument struct {
 	total   metric.Int64ObservableCounter
 	amount  metric.Float64ObservableCounter
 	level   metric.Int64ObservableUpDownCounter
 	reading metric.Int64ObservableGauge
+	age     metric.Float64ObservableGauge
 }
 
 // instrument makes the instrument of an entry.
@@ -36,6 +39,8 @@ func (e entry) instrument(m metric.Meter) (i instrument, err error) {
 		i.level, err = m.Int64ObservableUpDownCounter(name, text, unit)
 	case reading:
 		i.reading, err = m.Int64ObservableGauge(name, text, unit)
+	case age:
+		i.age, err = m.Float64ObservableGauge(name, text, unit)
 	}
 	return i, err
 }
@@ -48,6 +53,8 @@ func (i instrument) observable() metric.Observable {
 		return i.amount
 	case i.level != nil:
 		return i.level
+	case i.age != nil:
+		return i.age
 	default:
 		return i.reading
 	}
@@ -61,6 +68,8 @@ func (i instrument) observe(o metric.Observer, p point, attrs metric.ObserveOpti
 		o.ObserveFloat64(i.amount, p.part, attrs)
 	case i.level != nil:
 		o.ObserveInt64(i.level, p.whole, attrs)
+	case i.age != nil:
+		o.ObserveFloat64(i.age, p.part, attrs)
 	default:
 		o.ObserveInt64(i.reading, p.whole, attrs)
 	}

@@ -76,7 +76,7 @@ func TestEveryValueIsExported(t *testing.T) {
 		"breaker.state{limiter=api,state=half-open} 1",
 		"instances{limiter=api} 17",
 		"instances.live{limiter=api} 25",
-		"instances.age{limiter=api} 2500",
+		"instances.age{limiter=api} 2.5",
 		"state_lost{limiter=api} 26",
 		"keys.by_mode{limiter=api,mode=lump} 27",
 		"keys.by_mode{limiter=api,mode=rate} 28",
@@ -102,7 +102,7 @@ func TestKindsAndUnits(t *testing.T) {
 			kind = fmt.Sprint("sum ", data.IsMonotonic, " ", data.Temporality)
 		case metricdata.Sum[float64]:
 			kind = fmt.Sprint("sum ", data.IsMonotonic, " ", data.Temporality)
-		case metricdata.Gauge[int64]:
+		case metricdata.Gauge[int64], metricdata.Gauge[float64]:
 			kind = "gauge"
 		}
 		got = append(got, strings.TrimPrefix(m.Name, "resilient_limiter.")+" "+m.Unit+" "+kind)
@@ -139,7 +139,7 @@ func TestKindsAndUnits(t *testing.T) {
 		"untracked {request}" + counter,
 		"waiting {request}" + level,
 		"instances.live {instance} gauge",
-		"instances.age ms gauge",
+		"instances.age s gauge",
 		"state_lost {key}" + counter,
 		"keys.by_mode {key}" + level,
 		"events_dropped {event}" + counter,
