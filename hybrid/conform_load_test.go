@@ -47,7 +47,7 @@ func TestBurstsAtABoundary(t *testing.T) {
 // Twenty times the limit for an hour: it is used up, and never exceeded.
 func TestOverloadUsesUpTheLimit(t *testing.T) {
 	conform(t, func(t *testing.T, r *redistest.Mini, algo hybrid.Algorithm) {
-		n := runs(2, 60) // per minute
+		n := runs(1, 60) // per minute
 		limit := hybrid.PerMinute(n)
 		lims := clients(t, r, 2, limit, hybrid.WithAlgorithm(algo), hybrid.WithLeaseHorizon(5*time.Second))
 		var (

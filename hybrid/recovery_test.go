@@ -147,8 +147,9 @@ func TestAStrictOutageStartsEmpty(t *testing.T) {
 // TestOutagesThatComeAndGoAddNothing: however often Redis comes and goes, the
 // windows stay as for one outage.
 func TestOutagesThatComeAndGoAddNothing(t *testing.T) {
+	const rate = 300
 	bubble(t, func(t *testing.T, r *redistest.Mini) {
-		f := strike(t, r, 4, hybrid.PerSecond(1000), 20*time.Second, evenly(4), func(*struck) {
+		f := strike(t, r, 4, hybrid.PerSecond(rate), 20*time.Second, evenly(4), func(*struck) {
 			for range 5 {
 				time.Sleep(1500 * time.Millisecond)
 				r.Freeze()
@@ -157,10 +158,10 @@ func TestOutagesThatComeAndGoAddNothing(t *testing.T) {
 			}
 		})
 		run := fleetRun{admitted: f.admitted}
-		if x := run.excess(1000); x > 1500 {
+		if x := run.excess(rate); x > 1.5*rate {
 			t.Errorf("a window admits %.0f above the rate", x)
 		}
-		within(t, "in all", f.between(time.Second, 20*time.Second), 19000, 0.85, 1.05)
-		t.Logf("excess %.0f", run.excess(1000))
+		within(t, "in all", f.between(time.Second, 20*time.Second), 19*rate, 0.85, 1.05)
+		t.Logf("excess %.0f", run.excess(rate))
 	})
 }
