@@ -66,9 +66,9 @@ func (w *world) move(us int64) {
 	}
 }
 
-// latest is the end of time, in microseconds: in 2200. Later ones, with what is added
-// to them, are no instants of a time.Time's nanoseconds.
-const latest = 7_258_118_400_000_000
+// latest is the end of time, in microseconds: in 2255, just below 2^53. Later ones, with
+// what is added to them, are no instants of a clock that counts nanoseconds.
+const latest = 9_000_000_000_000_000
 
 // acquire sends a message and checks the state that it leaves.
 func (w *world) acquire(m message) answer {
