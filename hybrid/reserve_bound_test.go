@@ -6,6 +6,7 @@ import (
 	"math/rand/v2"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -32,6 +33,8 @@ func (d *dues) add(at time.Time, n int) {
 
 // record gives them in order.
 func (d *dues) record() *record {
+	d.mu.Lock()
+	defer d.mu.Unlock()
 	slices.SortFunc(d.all, func(a, b due) int { return a.at.Compare(b.at) })
 	r := &record{}
 	for _, x := range d.all {
@@ -46,7 +49,7 @@ func TestReservationsKeepTheBoundWhenTheyFallDue(t *testing.T) {
 	limits := []hybrid.Limit{
 		hybrid.PerSecond(100), hybrid.PerSecond(1000).WithBurst(100), hybrid.PerSecond(10).WithBurst(30), hybrid.Per(7, 3*time.Second).WithBurst(20),
 	}
-	booked := 0
+	var booked atomic.Int64
 	seeded(t, runs(10, 400), func(t *testing.T, r *redistest.Mini, rnd *rand.Rand) {
 		limit := limits[rnd.IntN(len(limits))]
 		delay := time.Duration(rnd.IntN(3)) * time.Millisecond
@@ -73,7 +76,7 @@ func TestReservationsKeepTheBoundWhenTheyFallDue(t *testing.T) {
 					if err == nil {
 						d.add(time.Now().Add(b.Delay()), n)
 						if b.Delay() > 0 {
-							booked++
+							booked.Add(1)
 						}
 					}
 				}
@@ -83,8 +86,53 @@ func TestReservationsKeepTheBoundWhenTheyFallDue(t *testing.T) {
 		// The instance learns when it is due, but for the time that the answer takes.
 		d.record().inBound(t, perSecond(limit), float64(limit.Burst())+perSecond(limit)*delay.Seconds())
 	})
-	if booked < 10 {
-		t.Errorf("only %d reservations were booked ahead", booked)
+	if n := booked.Load(); n < 10 {
+		t.Errorf("only %d reservations were booked ahead", n)
+	}
+}
+
+// Those who cancel before it is due, and those who settle for less, add no more than
+// what they gave back while others had booked behind them.
+func TestCancelledReservationsAddWhatCameBack(t *testing.T) {
+	var cancelled atomic.Int64
+	seeded(t, runs(6, 300), func(t *testing.T, r *redistest.Mini, rnd *rand.Rand) {
+		limit := hybrid.Per(10+rnd.IntN(100), time.Second).WithBurst(5 + rnd.IntN(40))
+		lims := []*hybrid.Limiter{start(t, r, limit, named), start(t, r, limit, named)}
+		var d, back dues
+		demand := perSecond(limit) * (0.5 + 2*rnd.Float64())
+		for begun := time.Now(); time.Since(begun) < 5*time.Second; {
+			time.Sleep(time.Duration(rnd.ExpFloat64() * 1e9 / demand))
+			lim := lims[rnd.IntN(2)]
+			if rnd.IntN(3) == 0 {
+				if allow(t, lim).Allowed {
+					d.add(time.Now(), 1)
+				}
+				continue
+			}
+			n := 1 + rnd.IntN(limit.Burst())
+			b, err := lim.Reserve(t.Context(), hybrid.Request{Key: "k", N: n})
+			switch {
+			case err != nil:
+			case rnd.IntN(3) > 0 || b.Delay() == 0:
+				d.add(time.Now().Add(b.Delay()), n)
+			default:
+				time.AfterFunc(time.Duration(rnd.Int64N(int64(b.Delay()))), func() {
+					want(t, "given back", b.Cancel(), n)
+					back.add(time.Now(), n)
+					cancelled.Add(1)
+				})
+			}
+		}
+		time.Sleep(10 * time.Second)
+		// What is booked behind is due within the time of two bursts.
+		most := back.record().most(time.Duration(2e9 * float64(limit.Burst()) / perSecond(limit)))
+		d.record().inBound(t, perSecond(limit), float64(limit.Burst()+most))
+		for _, lim := range lims {
+			want(t, "lost", lim.Stats().TokensLost, 0)
+		}
+	})
+	if n := cancelled.Load(); n < 20 {
+		t.Errorf("only %d reservations were cancelled", n)
 	}
 }
 
