@@ -6,8 +6,6 @@ import (
 	"log"
 	"time"
 
-	"github.com/redis/go-redis/v9"
-
 	"github.com/resilient-go/limiter/hybrid"
 )
 
@@ -15,18 +13,10 @@ import (
 func ExampleCombine() {
 	addr, stop := startRedis()
 	defer stop()
-	rdb := redis.NewUniversalClient(hybrid.RedisOptions(addr))
-	defer func() { _ = rdb.Close() }()
-	limiter := func(name string, limit hybrid.Limit) *hybrid.Limiter {
-		lim, err := hybrid.New(rdb, limit, hybrid.WithName(name), quiet)
-		if err != nil {
-			log.Fatal(err)
-		}
-		return lim
-	}
-	users, routes := limiter("user", hybrid.PerMinute(10)), limiter("route", hybrid.PerMinute(3))
-	defer func() { _ = users.Close() }()
-	defer func() { _ = routes.Close() }()
+	users, stopUsers := limiterOn(addr, hybrid.PerMinute(10), hybrid.WithName("user"))
+	defer stopUsers()
+	routes, stopRoutes := limiterOn(addr, hybrid.PerMinute(3), hybrid.WithName("route"))
+	defer stopRoutes()
 
 	ctx := context.Background()
 	for range 4 {

@@ -31,9 +31,11 @@ func Example() {
 	addr, stop := startRedis()
 	defer stop()
 
-	rdb := redis.NewUniversalClient(hybrid.RedisOptions(addr))
+	const timeout = 400 * time.Millisecond // 50 ms, the default, is short for a busy test machine
+	rdb := redis.NewUniversalClient(hybrid.RedisOptionsFor(timeout, addr))
 	defer func() { _ = rdb.Close() }()
-	lim, err := hybrid.New(rdb, hybrid.PerMinute(2), hybrid.WithExpectedInstances(4))
+	lim, err := hybrid.New(rdb, hybrid.PerMinute(2), hybrid.WithExpectedInstances(4),
+		hybrid.WithRemoteTimeout(timeout))
 	if err != nil {
 		log.Fatal(err)
 	}

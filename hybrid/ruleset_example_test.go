@@ -5,18 +5,11 @@ import (
 	"fmt"
 	"log"
 
-	"github.com/redis/go-redis/v9"
-
 	"github.com/resilient-go/limiter/hybrid"
 )
 
 // Limits from a file or an environment variable, changed while the program runs.
 func ExampleLimiter_SetRules() {
-	addr, stop := startRedis()
-	defer stop()
-	rdb := redis.NewUniversalClient(hybrid.RedisOptions(addr))
-	defer func() { _ = rdb.Close() }()
-
 	rules, err := hybrid.ParseRules(`
 		search  user:*:search  10/m burst 2
 		user    user:*         100/m
@@ -24,11 +17,8 @@ func ExampleLimiter_SetRules() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	lim, err := hybrid.New(rdb, hybrid.PerMinute(5), hybrid.WithRules(rules), hybrid.WithName("api"), quiet)
-	if err != nil {
-		log.Fatal(err)
-	}
-	defer func() { _ = lim.Close() }()
+	lim, stop := newLimiter(hybrid.PerMinute(5), hybrid.WithRules(rules), hybrid.WithName("api"))
+	defer stop()
 	for _, key := range []string{"user:1:search", "user:1", "ip:192.0.2.1"} {
 		res, err := lim.Allow(context.Background(), key)
 		if err != nil {

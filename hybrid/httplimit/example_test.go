@@ -24,8 +24,12 @@ func newLimiter(limit hybrid.Limit) (lim *hybrid.Limiter, stop func()) {
 	if err != nil {
 		log.Fatal(err)
 	}
-	rdb := redis.NewUniversalClient(hybrid.RedisOptions(server.Addr()))
-	lim, err = hybrid.New(rdb, limit, hybrid.WithLogger(slog.New(slog.DiscardHandler)))
+	// The defaults take a Redis that is slower than 50 ms for an outage, which says
+	// little on a busy test machine.
+	const patience = 5 * time.Second
+	rdb := redis.NewUniversalClient(hybrid.RedisOptionsFor(patience, server.Addr()))
+	lim, err = hybrid.New(rdb, limit, hybrid.WithRemoteTimeout(patience), hybrid.WithLeaseHorizon(patience),
+		hybrid.WithLogger(slog.New(slog.DiscardHandler)))
 	if err != nil {
 		log.Fatal(err)
 	}
