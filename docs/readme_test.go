@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net"
+	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
@@ -62,6 +63,31 @@ func TestReadmeFiguresAreThoseOfTheSimulator(t *testing.T) {
 			t.Errorf("%q or %q is not found", c.readme, c.simulator)
 		} else if says[1] != is[1] {
 			t.Errorf("the README says %q, the simulator %s", says[0], is[1])
+		}
+	}
+}
+
+// TestReadmeNamesEachEventAndOption that there is.
+func TestReadmeNamesEachEventAndOption(t *testing.T) {
+	text := read(t, "../README.md")
+	for _, c := range []struct{ file, pattern string }{
+		{"../hybrid/*.go", `(?m)^func \((?:\w+ )?(\w+)\) attrs\(\)`},
+		{"../hybrid/*.go", `(?m)^func (With\w+)\(.*\) Option`},
+	} {
+		files, err := filepath.Glob(c.file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		found := 0
+		for _, file := range files {
+			for _, m := range regexp.MustCompile(c.pattern).FindAllStringSubmatch(read(t, file), -1) {
+				if found++; !strings.Contains(text, "`"+m[1]+"`") {
+					t.Errorf("the README does not name %s of %s", m[1], file)
+				}
+			}
+		}
+		if found < 8 {
+			t.Errorf("%s matches %d times only", c.pattern, found)
 		}
 	}
 }
