@@ -16,8 +16,8 @@ import (
 //
 //   - what leases and Redis admitted keeps burst + rate·w in every window w, over
 //     all workers that ever lived;
-//   - what the outage policy admitted keeps a 20th of that in every worker, with a
-//     burst of one at least, and the sum of it over all;
+//   - what the outage policy admitted keeps the same, in all workers together, but
+//     for one token of each;
 //   - no request fails, no worker says anything on its standard error, every
 //     breaker closes when the faults are over, and the counters of the workers that
 //     are left are those of their callers.
