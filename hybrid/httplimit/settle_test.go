@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -63,9 +64,9 @@ func TestBytesAreSettled(t *testing.T) {
 func TestRequestsUnderWayHaveTheirTokens(t *testing.T) {
 	bubble(t, func(t *testing.T, r *redistest.Mini) {
 		lim := start(t, r, hybrid.PerHour(3))
-		served := 0
+		var served atomic.Int64
 		h := middleware(t, lim, httplimit.WithSettle(failures))(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {
-			served++
+			served.Add(1)
 			time.Sleep(time.Second)
 		}))
 		codes := make(chan int, 5)
@@ -73,7 +74,7 @@ func TestRequestsUnderWayHaveTheirTokens(t *testing.T) {
 			go func() { codes <- serve(h, get(client)).Code }()
 		}
 		time.Sleep(500 * time.Millisecond)
-		want(t, "under way", served, 3)
+		want(t, "under way", served.Load(), 3)
 		want(t, "refused", len(codes), 2)
 		time.Sleep(time.Second) // none of them was a failure: all costs nothing
 		res, err := lim.Peek(t.Context(), "203.0.113.7")
