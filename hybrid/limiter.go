@@ -53,8 +53,10 @@ type Limiter struct {
 	stranded atomic.Int64  // tokens that could not be given back
 }
 
-// New returns a limiter on rdb: a single server, Sentinel or Cluster client. A
-// Ring is accepted, but its view of its shards can change under a bucket.
+// New returns a limiter on rdb: a single server, Sentinel or Cluster client. On a
+// Cluster each master has a breaker of its own, so that one that is lost takes its own
+// keys only. A Ring is accepted, but its view of its shards can change under a bucket,
+// and it has one breaker for all.
 //
 // New does no I/O and works while Redis is down. All limiters of one name on one
 // Redis share their buckets, whatever process they live in. The client remains
