@@ -272,7 +272,8 @@ func TestLogTellsTransitionsOnly(t *testing.T) {
 }
 
 func TestKnownInstancesAreNoWarning(t *testing.T) {
-	rdb, _ := unreachable(t)
+	rdb := redis.NewClient(hybrid.RedisOptions("127.0.0.1:1").Simple())
+	t.Cleanup(func() { _ = rdb.Close() })
 	for _, option := range []hybrid.Option{hybrid.WithExpectedInstances(1), hybrid.WithOutagePolicy(hybrid.FailOpen)} {
 		h := new(records)
 		startOn(t, rdb, hybrid.PerSecond(10), hybrid.WithLogger(slog.New(h)), option)

@@ -111,6 +111,9 @@ func New(rdb redis.UniversalClient, limit Limit, options ...Option) (*Limiter, e
 	if c.world == nil {
 		l.lanes.masters = remote.NewMasters(rdb)
 		home = l.newLane("", c.redisKey("probe"))
+		if advice := remote.Advice(rdb, c.timeout); len(advice) > 0 {
+			l.events.log.Warn("rate limiter client options", slog.Any("advice", advice))
+		}
 	}
 	l.lanes.list.Store(&[]*lane{home})
 	return l, nil

@@ -12,6 +12,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/redis/go-redis/v9"
+
 	"github.com/resilient-go/limiter/hybrid"
 	"github.com/resilient-go/limiter/internal/redistest"
 )
@@ -150,6 +152,21 @@ func TestLogLinesOfInstancesAndState(t *testing.T) {
 			drain(t, lim, fmt.Sprint("other ", k))
 		}
 		wantLog(t, b, `level=WARN msg="rate limiter table full" limiter=api keys=1`)
+	})
+}
+
+// TestUnsafeOptionsOfAClientAreLoggedOnce, by New and by nobody later.
+func TestUnsafeOptionsOfAClientAreLoggedOnce(t *testing.T) {
+	bubble(t, func(t *testing.T, r *redistest.Mini) {
+		b := new(logbook)
+		options := []hybrid.Option{hybrid.WithName("api"), hybrid.WithLogger(b.logger()), hybrid.WithExpectedInstances(2)}
+		lim := startOn(t, r.Client(advised, func(o *redis.Options) { o.ReadTimeout = 3 * time.Second }), hybrid.PerMinute(10), options...)
+		wantLog(t, b, `level=WARN msg="rate limiter client options" limiter=api advice="[ReadTimeout 3s is more than `+
+			`10 times the remote time-out of 50ms: a call that hangs holds its connection for so long]"`)
+		allow(t, lim)
+		wantLog(t, b, "")
+		start(t, r, hybrid.PerMinute(10), options...)
+		wantLog(t, b, "")
 	})
 }
 

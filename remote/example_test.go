@@ -80,3 +80,17 @@ func ExampleClassOf() {
 	// connection true
 	// other true
 }
+
+// What a client with the defaults of go-redis would make of a server that hangs.
+func ExampleAdvice() {
+	rdb := redis.NewClient(&redis.Options{Addr: "127.0.0.1:6379"})
+	defer func() { _ = rdb.Close() }()
+	for _, advice := range remote.Advice(rdb, 50*time.Millisecond) {
+		fmt.Println(advice)
+	}
+	// Output:
+	// DialTimeout 5s is more than 10 times the remote time-out of 50ms: a call that hangs holds its connection for so long
+	// ReadTimeout 5s is more than 10 times the remote time-out of 50ms: a call that hangs holds its connection for so long
+	// WriteTimeout 5s is more than 10 times the remote time-out of 50ms: a call that hangs holds its connection for so long
+	// MaxRetries 3: each probe of a server that is gone dials so many times more
+}
