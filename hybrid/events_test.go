@@ -11,6 +11,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/redis/go-redis/v9"
+
 	"github.com/resilient-go/limiter/hybrid"
 	"github.com/resilient-go/limiter/internal/redistest"
 )
