@@ -50,7 +50,7 @@ func TestReservationsKeepTheBoundWhenTheyFallDue(t *testing.T) {
 		hybrid.PerSecond(100), hybrid.PerSecond(1000).WithBurst(100), hybrid.PerSecond(10).WithBurst(30), hybrid.Per(7, 3*time.Second).WithBurst(20),
 	}
 	var booked atomic.Int64
-	seeded(t, runs(10, 400), func(t *testing.T, r *redistest.Mini, rnd *rand.Rand) {
+	seeded(t, runs(5, 400), func(t *testing.T, r *redistest.Mini, rnd *rand.Rand) {
 		limit := limits[rnd.IntN(len(limits))]
 		delay := time.Duration(rnd.IntN(3)) * time.Millisecond
 		r.Delay(delay)
@@ -86,7 +86,7 @@ func TestReservationsKeepTheBoundWhenTheyFallDue(t *testing.T) {
 		// The instance learns when it is due, but for the time that the answer takes.
 		d.record().inBound(t, perSecond(limit), float64(limit.Burst())+perSecond(limit)*delay.Seconds())
 	})
-	if n := booked.Load(); n < 10 {
+	if n := booked.Load(); n < 5 {
 		t.Errorf("only %d reservations were booked ahead", n)
 	}
 }
@@ -95,7 +95,7 @@ func TestReservationsKeepTheBoundWhenTheyFallDue(t *testing.T) {
 // what they gave back while others had booked behind them.
 func TestCancelledReservationsAddWhatCameBack(t *testing.T) {
 	var cancelled atomic.Int64
-	seeded(t, runs(6, 300), func(t *testing.T, r *redistest.Mini, rnd *rand.Rand) {
+	seeded(t, runs(4, 300), func(t *testing.T, r *redistest.Mini, rnd *rand.Rand) {
 		limit := hybrid.Per(10+rnd.IntN(100), time.Second).WithBurst(5 + rnd.IntN(40))
 		lims := []*hybrid.Limiter{start(t, r, limit, named), start(t, r, limit, named)}
 		var d, back dues
@@ -131,7 +131,7 @@ func TestCancelledReservationsAddWhatCameBack(t *testing.T) {
 			want(t, "lost", lim.Stats().TokensLost, 0)
 		}
 	})
-	if n := cancelled.Load(); n < 20 {
+	if n := cancelled.Load(); n < 10 {
 		t.Errorf("only %d reservations were cancelled", n)
 	}
 }
@@ -176,7 +176,7 @@ func TestReservationsAreDueAlthoughLeasesHaveRates(t *testing.T) {
 // Whatever is reserved, settled, cancelled and taken, at several instances: what it
 // all costs in the end and what is left are the burst, to the token.
 func TestReservationsConserveTokens(t *testing.T) {
-	seeded(t, runs(40, 2000), func(t *testing.T, r *redistest.Mini, rnd *rand.Rand) {
+	seeded(t, runs(15, 2000), func(t *testing.T, r *redistest.Mini, rnd *rand.Rand) {
 		burst := 1 + rnd.IntN(1000)
 		limit := hybrid.Per(1, day).WithBurst(burst) // nothing comes in
 		lims := []*hybrid.Limiter{start(t, r, limit, named), start(t, r, limit, named)}
