@@ -18,7 +18,7 @@ func TestOtherClientsHaveNoMasters(t *testing.T) {
 	rdb := redis.NewClient(&redis.Options{})
 	defer rdb.Close()
 	ring := redis.NewRing(&redis.RingOptions{Addrs: map[string]string{"a": "10.0.0.1:6379"}})
-	defer ring.Close()
+	defer func() { _ = ring.Close() }()
 	for _, c := range []redis.UniversalClient{rdb, ring} {
 		if remote.NewMasters(c) != nil {
 			t.Errorf("%T has masters", c)

@@ -45,7 +45,7 @@ func slotsMove(t *testing.T, set *redistest.ShardSet) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer peeked.Close()
+	defer func() { _ = peeked.Close() }()
 	res, err := peeked.Peek(t.Context(), key)
 	if err != nil || res.Source != hybrid.SourceRedis {
 		t.Fatalf("%+v, %v", res, err)
