@@ -56,6 +56,9 @@ func strike(t *testing.T, r *redistest.Mini, n int, limit hybrid.Limit, length t
 		})
 	}
 	wg.Wait()
+	for _, lim := range f.lims {
+		want(t, "answers that make no sense", lim.Stats().RedisCalls["protocol"], 0)
+	}
 	return f
 }
 

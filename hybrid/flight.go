@@ -76,7 +76,7 @@ func (l *Limiter) message(e *entry, now int64) *flight {
 		want = max(want, least) // it goes on wanting to
 	}
 	if e.share != nil {
-		want = min(want, e.share.Level())
+		want = max(0, min(want, e.share.Level())) // the share may owe something
 	}
 	if want < least && !meters || !e.tracked || !l.cfg.algorithm.leased() {
 		want = 0

@@ -182,7 +182,11 @@ func TestReservationsConserveTokens(t *testing.T) {
 		lims := []*hybrid.Limiter{start(t, r, limit, named), start(t, r, limit, named)}
 		warmUp := rnd.IntN(2) == 0
 		cost := 0
-		open := map[*hybrid.Reservation]int{}
+		type reserved struct {
+			*hybrid.Reservation
+			n int
+		}
+		var open []reserved
 		for range 20 + rnd.IntN(100) {
 			lim := lims[rnd.IntN(len(lims))]
 			n := 1 + rnd.IntN(max(1, burst/4))
@@ -194,25 +198,27 @@ func TestReservationsConserveTokens(t *testing.T) {
 			case 1, 2:
 				if b, err := lim.Reserve(t.Context(), hybrid.Request{Key: "k", N: n}); err == nil {
 					cost += n
-					open[b] = n
+					open = append(open, reserved{b, n})
 				}
 			default:
-				for b, was := range open { // any
-					if rnd.IntN(4) == 0 {
-						cost -= b.Cancel()
-						delete(open, b)
-						break
-					}
-					// Within what is surely there, so that nothing is unaccounted.
-					actual := rnd.IntN(was + 1)
-					if cost+was < burst {
-						actual = rnd.IntN(2*was + 1)
-					}
-					want(t, "error", b.Settle(actual), nil)
-					cost += actual - was
-					open[b] = actual
+				if len(open) == 0 {
 					break
 				}
+				i := rnd.IntN(len(open))
+				b, was := open[i], open[i].n
+				if rnd.IntN(4) == 0 {
+					cost -= b.Cancel()
+					open = slices.Delete(open, i, i+1)
+					break
+				}
+				// Within what is surely there, so that nothing is unaccounted.
+				actual := rnd.IntN(was + 1)
+				if cost+was < burst {
+					actual = rnd.IntN(2*was + 1)
+				}
+				want(t, "error", b.Settle(actual), nil)
+				cost += actual - was
+				open[i].n = actual
 			}
 			if warmUp {
 				time.Sleep(time.Duration(rnd.IntN(50)) * time.Millisecond)
