@@ -8,7 +8,7 @@ GO ?= go
 # The race detector is on by default; `make test RACE=` turns it off.
 RACE ?= -race
 # The limit of one package's test run.
-TIMEOUT ?= 8m
+TIMEOUT ?= 9m
 # How long each fuzz function runs in `make fuzz`.
 FUZZTIME ?= 10s
 # How long `make soak` goes on, in h, m and s.
@@ -86,12 +86,14 @@ screenshot: ## write docs/images/playground.png anew
 
 .PHONY: unit
 unit: unit-modules ## run the tests of every module
-	@echo "== .: go test of simulations, which have one goroutine and need no race detector"
-	@$(GO) test -shuffle=on -count=1 -timeout=$(TIMEOUT) ./internal/sim
+	@echo "== .: go test of scripts and simulations, which have one goroutine and need no race detector"
+	@$(GO) test -shuffle=on -count=1 -timeout=$(TIMEOUT) $(SINGLE)
+
+SINGLE = ./internal/sim ./internal/luahost ./lua ./examples/simulate
 
 .PHONY: unit-modules
 unit-modules:
-	$(call each,go test,$(GO) test $$(echo " $(NORACE) " | grep -q " $$dir " || echo $(RACE)) -shuffle=on -count=1 -timeout=$(TIMEOUT) $$($(GO) list ./... | grep -v /internal/sim$$))
+	$(call each,go test,$(GO) test $$(echo " $(NORACE) " | grep -q " $$dir " || echo $(RACE)) -shuffle=on -count=1 -timeout=$(TIMEOUT) $$(sh $(CURDIR)/internal/tools/packages.sh $(SINGLE)))
 
 # Only some Linux machines run a 32-bit program, so it is tried first. There is
 # no race detector for it.

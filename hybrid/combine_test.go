@@ -253,7 +253,7 @@ func TestCombineWait(t *testing.T) {
 // Whatever is combined, by several instances, in whatever order: what was admitted
 // and what is left are the burst, to the token, but for what is counted as lost.
 func TestCombineConservesTokens(t *testing.T) {
-	seeded(t, runs(30, 1000), func(t *testing.T, r *redistest.Mini, rnd *rand.Rand) {
+	seeded(t, runs(15, 1000), func(t *testing.T, r *redistest.Mini, rnd *rand.Rand) {
 		bursts := []int{1 + rnd.IntN(10), 1 + rnd.IntN(100), 1 + rnd.IntN(1000)}
 		const instances = 3
 		lims := make([][]*hybrid.Limiter, len(bursts))

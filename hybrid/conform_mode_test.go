@@ -163,7 +163,7 @@ func TestKilledClientsLeaveNoKeyForEver(t *testing.T) {
 	}
 	r := redistest.Server(t)
 	rdb := r.Client()
-	for i := range runs(3, 100) {
+	for i := range runs(2, 100) {
 		cmd := exec.Command(os.Args[0], "-test.run=^TestKilledClientsLeaveNoKeyForEver$")
 		cmd.Env = append(os.Environ(), victim+"="+r.Addr())
 		if err := cmd.Start(); err != nil {

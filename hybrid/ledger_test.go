@@ -73,7 +73,7 @@ func TestRandomFaultsChargeNobodyTwice(t *testing.T) {
 			callers  sync.WaitGroup
 			over     = make(chan struct{})
 		)
-		for c := range 4 {
+		for c := range 2 {
 			rnd := rand.New(rand.NewPCG(rnd.Uint64(), uint64(c)))
 			callers.Go(func() {
 				for {

@@ -110,8 +110,8 @@ func TestMemoryUnderAFloodOfKeys(t *testing.T) {
 		most, flood int
 		well        bool
 	}{
-		{"in an outage", runs(10_000, 100_000), runs(60_000, 5_000_000), false},
-		{"a Redis that is well", runs(1000, 100_000), runs(3000, 1_000_000), true},
+		{"in an outage", runs(5000, 100_000), runs(30_000, 5_000_000), false},
+		{"a Redis that is well", runs(500, 100_000), runs(1500, 1_000_000), true},
 	} {
 		most := c.most
 		t.Run(c.name, func(t *testing.T) {

@@ -231,7 +231,7 @@ func TestFrozenRedisIsSeenThrough(t *testing.T) {
 			}
 			pass(e, 3*time.Second)
 			frames = pass(e, 5*time.Second)
-			near(t, string(back)+": admitted", total(frames, admitted), 1000, 20)
+			near(t, string(back)+": admitted", total(frames, admitted), 1000, 30)
 			if last := frames[len(frames)-1]; slices.Contains(last.Degraded, true) {
 				t.Errorf("%s: still degraded: %+v", back, last)
 			}
