@@ -88,12 +88,17 @@ screenshot: ## write docs/images/playground.png anew
 unit: unit-modules ## run the tests of every module
 	@echo "== .: go test of scripts and simulations, which have one goroutine and need no race detector"
 	@$(GO) test -shuffle=on -count=1 -timeout=$(TIMEOUT) $(SINGLE)
+	@echo "== .: go test of figures under load"
+	@$(GO) test -shuffle=on -count=1 -timeout=$(TIMEOUT) -run='$(LOAD)' ./hybrid
 
+# These measure what comes of a load, on fake time: the race detector would only make
+# them slow, and finds what it can in the other tests of the same code.
+LOAD = ^Test(OutageOfAFleetKeepsTheTotal|FleetUsesTheLimit|OverloadUsesUpTheLimit|OutagesThatComeAndGoAddNothing|MemoryUnderAFloodOfKeys|PicturesOfTheAlgorithms|ClientsThatBackOffUseTheLimit|ReservationsKeepTheBoundWhenTheyFallDue|AllAlgorithmsKeepTheirBound|RetryAfterIsRight|ReservationsConserveTokens)$$
 SINGLE = ./internal/sim ./internal/luahost ./lua ./examples/simulate
 
 .PHONY: unit-modules
 unit-modules:
-	$(call each,go test,$(GO) test $$(echo " $(NORACE) " | grep -q " $$dir " || echo $(RACE)) -shuffle=on -count=1 -timeout=$(TIMEOUT) $$(sh $(CURDIR)/internal/tools/packages.sh $(SINGLE)))
+	$(call each,go test,$(GO) test $$(echo " $(NORACE) " | grep -q " $$dir " || echo $(RACE)) -shuffle=on -count=1 -timeout=$(TIMEOUT) -skip='$(LOAD)' $$(sh $(CURDIR)/internal/tools/packages.sh $(SINGLE)))
 
 # Only some Linux machines run a 32-bit program, so it is tried first. There is
 # no race detector for it.
