@@ -87,11 +87,14 @@ func (l *Limiter) mind(e *entry, now int64) {
 // lease that will earn them it takes a whole token of the share to be worth a call.
 // mu is held.
 func (e *entry) hampers(n int64, meters bool, now int64) bool {
-	if e.share == nil || e.share.Level() >= n || e.lease.Rights(now) == 0 {
+	if e.share == nil || e.lease.Rights(now) == 0 {
+		return false
+	}
+	level := e.share.Level()
+	if level >= n {
 		return false
 	}
 	if meters {
-		level := e.share.Level()
 		return level > 0 && level+e.lease.Balance(now) >= n
 	}
 	return e.lease.Rate() > 0 || e.share.HasWith(n, e.lease.Held(now))

@@ -46,9 +46,8 @@ func (l *Limiter) correctRoot(e *entry, more, until, now int64) {
 		l.counts.lost.Add(uint64(-more))
 		return
 	}
+	e.hold(now, 0)
 	if s := e.share; s != nil {
-		s.Advance(now)
-		s.Hold(e.lease.Rights(now))
 		if more < 0 {
 			s.Give(-more)
 		} else { // into a debt of its burst

@@ -303,6 +303,20 @@ func (e *entry) rootHas(n, now int64) bool {
 // it is worth a call besides the renewals.
 func (e *entry) spare(n, keep int64) bool { return e.root.tokens >= (callsPerLump*n+keep)*local.Unit }
 
+// worthACall reports whether the root is asked for n tokens, of which it keeps so many,
+// although the lease will earn them: it has much, or gains more than is asked of it, or
+// has what nobody else is there to take.
+func (e *entry) worthACall(n, keep int64, k kind, now int64) bool {
+	switch {
+	case e.spare(n, keep):
+		return true
+	case now < e.silence(k):
+		return false
+	default:
+		return e.plenty() && e.rootHas(n+keep, now) || e.alone() && e.surelyHas(n+keep, now)
+	}
+}
+
 // plenty reports whether those who share the root ask for less than it gains.
 func (e *entry) plenty() bool {
 	return float64(e.root.demand) <= e.force().rate.PerSecond()*local.Unit

@@ -246,7 +246,7 @@ func (l *Limiter) step(e *entry, n, reach int64, k kind, now int64) step {
 	case k&(low|books) == 0 && l.up(e) && e.hampers(n, meters && !e.lease.Paused(), now):
 		return step{next: giveWay}
 	case meters && !e.lease.Paused() && k&books == 0:
-		if l.up(e) && (e.lease.Due(now) || e.spare(n, atRoot) || now >= e.silence(k) && (e.plenty() && e.rootHas(n+atRoot, now) || e.alone() && e.surelyHas(n+atRoot, now))) {
+		if l.up(e) && (e.lease.Due(now) || e.worthACall(n, atRoot, k, now)) {
 			return step{next: askRoot}
 		}
 		return refused(SourceDenied, e.lease.Balance(now), e.force().metered(earned), earned)

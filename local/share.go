@@ -93,9 +93,7 @@ func (s *Share) Take(n int64) bool {
 	if n < 0 || s.level+s.slack < float64(n) {
 		return false
 	}
-	// What rounding was trusted with is owed: the level may be a hair below 0.
-	s.level -= float64(n)
-	s.base -= float64(n)
+	s.Owe(n) // what rounding was trusted with, too: the level may be a hair below 0
 	return true
 }
 
